@@ -8,7 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -16,10 +16,7 @@ from click.core import ParameterSource
 from cli.command import complete_model, completing, number_option, option, stacked
 from cli.output import wrapped
 from induce.storage import builtin, locate
-from treebank.base.errors import SynparseError
-
-if TYPE_CHECKING:
-    from treebank.base.errors import TreebankError
+from treebank.base.errors import SynparseError, TreebankError
 
 Decorator = Callable[[Any], Any]
 
@@ -104,7 +101,7 @@ baseline_option = option(
     help="Baseline to score (repeatable): left, right, balanced, balanced-williams, random, random-uniform, oracle, "
     "gold; for heads previous, next.",
     group=SCORING,
-    shell_complete=completing("treebank.core.baselines:BASELINES", "treebank.evaluate.evaluate:HEAD_BASELINES"),
+    shell_complete=completing("treebank.core.baselines:BASELINES", "treebank.core.baselines:HEAD_BASELINES"),
 )
 convention_option = option(
     "--convention",

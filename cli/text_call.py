@@ -5,15 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cli.options import input_paths, note
 from cli.output import open_output
 from cli.progress import Counter, FilePositions
-
-if TYPE_CHECKING:
-    from treebank.core.sentence import Location, Sentence
-    from treebank.io.read import InputOptions
+from treebank.core.sentence import Location, Sentence
+from treebank.io.read import InputOptions
 
 
 class TextCall:

@@ -416,8 +416,7 @@ class Impact(Structure):
 
     def rows(self) -> list[np.ndarray]:
         """Square matrices (N, N), one per sentence."""
-        squares = self.values.cpu().numpy()
-        return [square[:n, :n].copy() for square, n in zip(squares, self.lengths.tolist(), strict=True)]
+        return _cut_tables(self.values, self.lengths)
 
     @classmethod
     def trivial(cls, length: int) -> list[list[float]]:

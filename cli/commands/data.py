@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,7 @@ from cli.command import command, group, option
 from cli.options import LEARNING, OUTPUT, input_paths, not_empty, ptb_option, reading_options, settings_option
 from cli.output import wrapped
 from treebank.base.tables import printable
-
-if TYPE_CHECKING:
-    from treebank.io.read import InputOptions
+from treebank.io.read import InputOptions
 
 SUBCOMMANDS = {
     "list": ("cli.commands.data:list_treebanks", "List treebanks by name and where they were found."),

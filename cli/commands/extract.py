@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -24,9 +24,7 @@ from induce.registry import DECODERS, load
 from treebank.base.errors import NotANumberError
 from treebank.base.files import replacing, write_whole
 from treebank.base.metadata import has_nan, json_text
-
-if TYPE_CHECKING:
-    from treebank.io.read import InputOptions
+from treebank.io.read import InputOptions
 
 STRUCTURES = dict.fromkeys(entry.reads.name for entry in DECODERS.values())
 VECTORS, STATES = "vectors", "states"

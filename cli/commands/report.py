@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,9 +25,7 @@ from cli.options import (
     reading_options,
 )
 from cli.output import open_output
-
-if TYPE_CHECKING:
-    from treebank.io.read import InputOptions
+from treebank.io.read import InputOptions
 
 EXAMPLES = [
     ("synparse report -m mine --gold sample -o report.html", "Write a page with scores, curves and trees."),

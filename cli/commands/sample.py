@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,9 +22,7 @@ from cli.options import (
     seed_option,
 )
 from cli.text_call import TextCall
-
-if TYPE_CHECKING:
-    from treebank.io.read import InputOptions
+from treebank.io.read import InputOptions
 
 DEFAULT_COUNT = 50  # sentences: about two hours of work, and an interval of about ten points
 EXAMPLES = [

@@ -207,11 +207,6 @@ def agreement(
     return Agreement("F1" if is_tree else "UAS", rows, tuple(pairs), len(sentences))
 
 
-def has_brackets(sentence: Sentence) -> bool:
-    """Whether a sentence has the `MIN_WORDS` words that its trees need to be compared."""
-    return len(_kept_indices(sentence)) >= MIN_WORDS
-
-
 def _kept_indices(sentence: Sentence) -> Sequence[int]:
     """Indices of the words that are compared."""
     return RECIPES[RECIPE](sentence.words, sentence.tags).indices

@@ -9,20 +9,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, repeat, tee
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from induce.data.batches import SentenceBatch
 from induce.data.punctuation import JOINED, NOTHING, Singles, dropped, joining_marks
 from induce.data.references import HeadReferences, References, RewardReferences, SentenceRewards
 from induce.data.vocabulary import RECIPES, Vocabulary, split
 from treebank.core.distances import distances_from_tree
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
-
-if TYPE_CHECKING:
-    from induce.data.batches import SentenceBatch
-
 
 MIN_HEAD_MASS = 1e-3  # words with less total head probability count as unlabeled
 #: trees of other parsers over a sentence, its head distributions (N, N), or rewards of spans of its normalized words

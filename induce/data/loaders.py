@@ -483,8 +483,8 @@ def fit_passes(
 ) -> tuple[int, SpanSettings]:
     """Number of passes over sentences of these ``lengths`` that learn from at most ``words`` words, and the settings.
 
-    More than ``first_passes`` passes learn from at most ``enough`` words. The longest sentences are learned from in the
-    last pass at the latest.
+    There are two passes or more if ``max_passes`` allows this. More than ``first_passes`` passes learn from at most
+    ``enough`` words. The longest sentences are learned from in the last pass at the latest.
     """
     if max_passes == 1:
         return 1, replace(loader, first_longest=0)

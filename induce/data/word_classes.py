@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,10 +22,7 @@ from induce.data.corpus import EncodedCorpus, Text, read_corpora
 from induce.data.punctuation import word_edges
 from induce.data.vocabulary import BOUNDARY, CLASS, UNKNOWN, Vocabulary
 from treebank.base.errors import SynparseError
-
-if TYPE_CHECKING:
-    from treebank.core.sentence import Sentence
-
+from treebank.core.sentence import Sentence
 
 Array = np.ndarray
 Rows = tuple[Array, Array, Array]  # a sparse matrix: starts of rows, columns, counts

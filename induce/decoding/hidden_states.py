@@ -181,7 +181,7 @@ def impact_cuts(impact: ImpactMatrix) -> list[tuple[int, int]]:
         costs = np.round(within - between / (left * right), TIE_DECIMALS)
         cut = start + 1 + int(np.argmin(costs))
         spans.append((start, end))
-        if end - cut > 1 and cut > start:
+        if end - cut > 1:
             spans.append((cut, end))
         todo += [(start, cut), (cut + 1, end)]
     return spans
@@ -196,7 +196,7 @@ def impact_heads(impact: ImpactMatrix) -> Heads:
     values = _checked(impact)
     shares = np.exp(values - values.max(1, initial=0.0, keepdims=True))
     np.fill_diagonal(shares, 0)
-    return mbr_heads(shares / np.maximum(shares.sum(1, keepdims=True), 1e-30))
+    return mbr_heads(normalized_rows(shares))
 
 
 def _checked(impact: ImpactMatrix) -> Array:

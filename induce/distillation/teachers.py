@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice, tee
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from induce.data.batches import HeadSupervisedBatch, SpanSupervisedBatch, SpanTargetBatch
 from induce.data.vocabulary import RECIPES
+from induce.parsing.parser import Parser
 from induce.registry import LOADERS, MODELS, Output
 from induce.settings.run import RunConfig, entry_of
 from induce.storage.locate import PathType, locate, parse_model_spec
@@ -28,10 +29,7 @@ from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT, Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.core.word_check import with_analyses
-from treebank.io.read import InputOptions
-
-if TYPE_CHECKING:
-    from induce.parsing.parser import Parser
+from treebank.io.read import InputOptions, read_sentences
 
 OUTPUTS: tuple[Output, ...] = get_args(Output)
 PARSED, GOLD = "parsed", "gold"
@@ -74,8 +72,6 @@ class Teacher:
         sentences.
         """
         if self.parser is None:
-            from treebank.io.read import read_sentences
-
             for _, analysis in with_analyses(sentences, read_sentences([self.name]), self.name):
                 if self.output == "trees" and analysis.tree:
                     yield analysis.tree.without_traces()
@@ -98,8 +94,6 @@ class Teacher:
     def saw_gold(self) -> bool:
         """Whether this is a file with gold annotation, or a model that learned from gold trees, directly or not."""
         if self.parser is None:
-            from treebank.io.read import read_sentences
-
             first = next(iter(read_sentences([self.name])), None)
             return first is not None and bool(set(first.tags or ()) - PLAIN_TAGS)  # tags, as in a treebank
         source = self.parser.learned_from

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -14,18 +14,13 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from induce.data.batches import Batch, SentenceBatch, StreamBatch, SupervisedBatch, SupervisedStreamBatch
+from induce.data.corpus import EncodedCorpus
 from induce.decoding.specification import check_priors, fitting_decoder, parse_priors
 from induce.models.capabilities import EdgeCounting, LayeredStates, MaskingImpact, SentenceScoring
 from induce.registry import PURPOSES, check_loader, load
 from induce.settings.run import RunConfig, decodable, kind_of, model_settings
 from induce.structures import Distances, Impact, Structure
 from treebank.base.errors import SynparseError, UsageError
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from induce.data.corpus import EncodedCorpus
-
 
 Item = TypeVar("Item")
 MIN_SETTING_LIMIT = 1 << 22  # for whole numbers in the settings, however small the file

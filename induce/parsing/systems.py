@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from induce.data.vocabulary import Normalized
+from induce.parsing.load import load_parser
 from induce.parsing.model_parser import ModelParser
+from induce.parsing.parser import Parser
 from induce.storage.locate import expand_arguments, expand_models, is_model, parse_model_spec, system_name
 from treebank.base.errors import SynparseError
-from treebank.core.baselines import BASELINES
+from treebank.core.baselines import BASELINES, HEAD_BASELINES
 from treebank.core.dependency import restore
 from treebank.core.sentence import Sentence, Surface, Treebank
 from treebank.core.tree import Tree
-from treebank.evaluate.evaluate import HEAD_BASELINES, Evaluation, EvaluationPlan, evaluate
+from treebank.evaluate.evaluate import Evaluation, EvaluationPlan, evaluate
 from treebank.evaluate.systems import (
     Predict,
     System,
@@ -31,10 +33,6 @@ from treebank.evaluate.systems import (
 )
 from treebank.io.text import split_words
 from treebank.tokenize import tokenization
-
-if TYPE_CHECKING:
-    from induce.parsing.parser import Parser
-
 
 Watched = Callable[[str, Iterable[Any], int], Iterable[Any]]
 
@@ -59,8 +57,6 @@ def load_systems(
     folders = dict.fromkeys(folder for group in groups.values() for folder in group)
     if not folders:
         return []
-    from induce.parsing.load import load_parser  # deferred, because it imports torch
-
     systems = []
     for folder in folders:
         parser = load_parser(folder, device=device, decoder=decoder, priors=priors, report=report)
@@ -89,8 +85,6 @@ def system_of(parser: Parser, folder: str) -> System:
         check_words(folder, parser)
     name = system_name(parser.name, folder)
     system = parser_system(parser, SystemInfo(name, None, folder, parser.learned_from, parser.decoded))
-    from induce.parsing.model_parser import ModelParser
-
     if system.kind == "heads" or not isinstance(parser, ModelParser):
         return system
     if parser.token == "word" and not parser.tokenization:
@@ -115,8 +109,6 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
     a baseline, a list of trees, or a dictionary of these by the name that they have in tables. A pattern or a list of
     model folders is a family of seeds. Raises SynparseError if a system is none of these.
     """
-    from induce.parsing.parser import Parser
-
     pairs = [pair for item in systems for pair in (item.items() if isinstance(item, Mapping) else [("", item)])]
     if not isinstance(gold, str | os.PathLike | Treebank):
         gold = given_gold(gold)

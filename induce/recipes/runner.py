@@ -216,11 +216,12 @@ def _train(
         names = ", ".join(run.name for run in runs)
         job.decide(f"warning: no time is left for {names}; continue with --resume --max-minutes M")
     cut: dict[str, int] = {}  # runs that the time ended before their passes -> the pass
+    parts = {run.name: run.part for run in runs}
     for name, event in train_all(trainings, min(schedule.cores, len(trainings)), stop):
         if isinstance(event, Finished) and event.reason != "interrupted":
-            if event.reason == "time" and next(run for run in runs if run.name == name).part.max_passes:
+            if event.reason == "time" and parts[name].max_passes:
                 cut[name] = event.epoch
-            learns_text = words[name] and not next(run for run in runs if run.name == name).part.words
+            learns_text = words[name] and not parts[name].words
             if learns_text and plan.limited and not plan.words_per_second:  # if the time ended first, an upper bound
                 plan.words_per_second = words[name] / event.seconds
             job.finish(name)

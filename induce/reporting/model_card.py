@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jinja2
 
 from induce.parsing.model_parser import stored_decoder
 from induce.storage.builtin import FILES, LICENSES
-from induce.storage.checkpoint import find, read
-
-if TYPE_CHECKING:
-    from induce.storage.checkpoint import Checkpoint
+from induce.storage.checkpoint import Checkpoint, find, read
 
 TEMPLATE = """\
 ---

@@ -26,7 +26,6 @@ from treebank.evaluate.score import Runs, TreeScore, pooled_score, total
 from treebank.evaluate.statistics import wilson_interval
 from treebank.evaluate.systems import System, SystemInfo, tree_predictions
 from treebank.evaluate.uf1 import score_trees as score_bracketing
-from treebank.io.read import DEFAULT_INPUT, InputOptions
 
 if TYPE_CHECKING:
     from treebank.draw.scene import Scene
@@ -192,17 +191,9 @@ def correct(checkpoint: Checkpoint, examples: Examples, device: str) -> list[boo
     return is_correct
 
 
-class ExpressionParser(ModelParser):
-    """A parser of expressions, whose input is plain text even if it looks like trees, as ``[MAX 2 9 ]`` does."""
-
-    def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
-        """``options`` with the form ``text``, unless they have another one."""
-        return super().input_options(replace(options, form=options.form or "text"))
-
-
 def score_trees(name: str, checkpoint: Checkpoint, examples: Examples, data: str, device: str) -> TreeScore:
     """UF1 under ``evalb``, which counts the full-sentence bracket, of the trees without their round brackets."""
-    parser = ExpressionParser(checkpoint, device=device)
+    parser = ModelParser(checkpoint, device=device)
     sides = [side for example in examples.examples for side in example.sides]
     gold = [Sentence(side.words, tree=Tree.from_spans(side.words, side.spans)) for side in sides]
     parse = tree_predictions(name, lambda _: map(without_brackets, parser.parse([side.tokens for side in sides])))

@@ -44,7 +44,6 @@ def add_tasks() -> None:
         models=Registry("model of expressions", models("encoders", ENCODERS)),
         examples="induce.tasks.examples:load_examples",
         score="induce.tasks.accuracy:score_task",
-        parser="induce.tasks.accuracy:ExpressionParser",
         wrapper="induce.tasks.encoders.base:Classifier",
     )
     PURPOSES.add("listops", expressions)

@@ -14,22 +14,23 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from induce.data.corpus import Reference, Text, read_corpora, unknown_share
+from induce.data.corpus import Reference, Text, TrainingData, read_corpora, unknown_share
 from induce.data.corpus_checks import Watch
 from induce.data.prepared import PreparedCorpus, PreparedText, prepare
 from induce.data.vocabulary import TOKENS, Vocabulary, leaf
 from induce.data.word_classes import class_vocabulary
-from induce.registry import PURPOSES, choose_device, load, teacher_entry
+from induce.decoding.branching_direction import estimate_direction
+from induce.registry import LOADERS, PURPOSES, choose_device, load, teacher_entry
 from induce.settings.presets import resolve
 from induce.settings.run import DataConfig, RunConfig, entry_of
-from induce.storage.checkpoint import RunFacts, TextFacts, TreesFacts
+from induce.storage.checkpoint import Checkpoint, RunFacts, TextFacts, TreesFacts, find, read
 from induce.storage.model_file import RESUME
 from induce.storage.outputs import RunLock, check_free, check_new_folder, clear, has_begun, remove_leftovers, resumable
 from induce.training.request import RunRequest, Stop, continued, is_corpus, names_of, read_text, resolved_config
 from treebank.base.arguments import ignore
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import BASELINES
-from treebank.core.sentence import Sentence
+from treebank.core.sentence import Sentence, Treebank
 from treebank.core.tree import Tree
 from treebank.corpora.catalog import SAMPLE, is_name, load_gold
 from treebank.corpora.sample import sample_treebank
@@ -37,13 +38,10 @@ from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
 
 if TYPE_CHECKING:
-    from induce.data.corpus import TrainingData
     from induce.data.loaders import Loader
-    from induce.storage.checkpoint import Checkpoint
     from induce.training.learners import SingleProcess
     from induce.training.loop import Trainer
     from induce.training.state import Run
-    from treebank.core.sentence import Treebank
 
 MIN_WORDS = 20  # of training text
 SAMPLE_NOTE = "the built-in sample, which a grammar generated; its scores say nothing about natural language"
@@ -123,14 +121,13 @@ def make_run(
     With ``resume`` it continues from the state in ``folder``. Raises SynparseError if settings and data do not fit.
     """
     from induce.models.base import check_fits, make_model
-    from induce.storage import checkpoint as store
     from induce.training.learners import ALONE
     from induce.training.state import Run, restore, seed_everything
 
     group = group or ALONE
     check_fits(config)
     check_enough(config, training, facts.texts if facts else ())
-    checkpoint = store.read(store.find(folder, (RESUME,))) if resume else None
+    checkpoint = read(find(folder, (RESUME,))) if resume else None
     rng = seed_everything(config.train.seed)
     texts = EncodedTexts.encode(config, training, development, checkpoint)
     with _settings_of(checkpoint):
@@ -172,8 +169,6 @@ def _settings_of(checkpoint: Checkpoint | None) -> Iterator[None]:
 
 def _loader(config: RunConfig, corpus: Any, device: str, *, held_out: bool = False) -> Loader:
     """The loader of an encoded text."""
-    from induce.registry import LOADERS, load
-
     kind, epochs = load(LOADERS.get(config.loader_name).location), config.train.epochs
     return kind(corpus, config.loader, device=device, epochs=epochs, held_out=held_out)
 
@@ -183,7 +178,6 @@ def _plan(
 ) -> tuple[Checkpoint | None, RunConfig, RunRequest]:
     """The checkpoint of a resumed run, the settings, and the complete request, after all checks that need no text."""
     from induce.models.base import check_fits
-    from induce.storage.checkpoint import find, read
 
     folder, stored = Path(request.run), None
     if request.resume and has_begun(folder):
@@ -257,8 +251,6 @@ class EncodedTexts(NamedTuple):
 
     def described(self, facts: RunFacts, config: RunConfig, training: TrainingData) -> RunFacts:
         """``facts`` with those about the texts, for the checkpoint."""
-        from induce.decoding.branching_direction import estimate_direction
-
         sizes = [
             TextFacts(sentences=text.sentences, words=text.words, sha256=text.sha256)
             for text in (training, self.development)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from induce.data.prepared import read_facts
 from induce.registry import MODELS, PROGRAM, PURPOSE, TEACHERS, load, teacher_entry
 from induce.settings.presets import changed, resolve, with_seed
 from induce.settings.run import RunConfig, entry_of
+from induce.storage.checkpoint import Checkpoint
 from induce.storage.locate import PathType, locate, parse_model_spec
 from induce.storage.outputs import check_new_folder, resume_command
 from treebank.base.arguments import canonical
@@ -18,9 +19,6 @@ from treebank.core.sentence import Sentence, as_sentence
 from treebank.corpora.catalog import SAMPLE, files_of, read_input
 from treebank.io.read import DEFAULT_INPUT, InputOptions
 from treebank.tokenize import NONE
-
-if TYPE_CHECKING:
-    from induce.storage.checkpoint import Checkpoint
 
 CHANGEABLE = ("train.epochs", "optimizer.learning_rate")  # settings that may change on resume
 DEVELOPMENT_SHARE = "data.development_share"

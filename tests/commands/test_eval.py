@@ -60,7 +60,7 @@ def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return FakeParser()
 
     FakeParser.parsed.clear()
-    monkeypatch.setattr("induce.parsing.load.load_parser", fake)
+    monkeypatch.setattr("induce.parsing.systems.load_parser", fake)
     return calls
 
 

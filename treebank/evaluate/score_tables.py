@@ -442,18 +442,17 @@ def compare_published(
     if len(groups) > 1:
         kinds = ", ".join(f"{same[0].metric} under {same[0].convention.label}" for same in groups)
         raise UsageError(f"--published: one kind of score can be compared with it, not {kinds}; name one --convention")
-    for same in groups:
-        for name, members in _members(same, families):
-            reference, values = members[0], Runs({str(seed): score.value for seed, score in enumerate(members)})
-            sample = Sample(values.mean, values.deviation, len(members))
-            for each in published:
-                interval, p = welch_test(each.sample, sample)
-                names, difference = (f"{each.name} (published)", name), sample.mean - each.sample.mean
-                convention = reference.convention
-                yield Comparison(
-                    *(*names, reference.metric, convention, difference, interval, None, p, len(reference.counts)),
-                    welch=True,
-                )
+    for name, members in _members(groups[0], families):
+        reference, values = members[0], Runs({str(seed): score.value for seed, score in enumerate(members)})
+        sample = Sample(values.mean, values.deviation, len(members))
+        for each in published:
+            interval, p = welch_test(each.sample, sample)
+            names, difference = (f"{each.name} (published)", name), sample.mean - each.sample.mean
+            convention = reference.convention
+            yield Comparison(
+                *(*names, reference.metric, convention, difference, interval, None, p, len(reference.counts)),
+                welch=True,
+            )
 
 
 def _by_convention(scores: Sequence[Score]) -> list[list[Score]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,10 +25,7 @@ from cli.progress import Counter
 from cli.views import FORMATS, show
 from treebank.base.errors import SynparseError
 from treebank.base.metadata import json_text, parse_json
-
-if TYPE_CHECKING:
-    from treebank.io.read import InputOptions
-
+from treebank.io.read import InputOptions
 
 AGREEMENT_EXAMPLES = [
     (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -25,10 +25,7 @@ from cli.options import (
 from cli.plot_options import check_plot, plot_option
 from cli.progress import reading
 from cli.views import FORMATS, show
-
-if TYPE_CHECKING:
-    from treebank.io.read import InputOptions
-
+from treebank.io.read import InputOptions
 
 CHANNELS_EXAMPLES = [
     ("synparse analyze channels -m heads --gold gold.conllu", "Find the best channel for each relation."),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from cli.command import command, number_option, option
@@ -22,10 +20,7 @@ from cli.progress import reading
 from cli.text_call import TextCall
 from cli.views import FORMATS, show
 from induce.storage import builtin
-
-if TYPE_CHECKING:
-    from treebank.io.read import InputOptions
-
+from treebank.io.read import InputOptions
 
 GRAMMAR_EXAMPLES = [
     ("synparse analyze grammar -m english-grammar", "List preterminals with their words, and rules with examples."),

@@ -13,7 +13,6 @@ ordered by start and then by sentence, and the K ways to make a cell from two ot
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,6 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch
+from induce.data.corpus import EncodedCorpus
 from induce.layers.masks import pieces
 from induce.models.autoencoders.autoencoder import (
     AutoencoderConfig,
@@ -34,9 +34,6 @@ from induce.models.autoencoders.autoencoder import (
 from induce.models.base import Context, Loss, Query
 from induce.setting import choice, count
 from induce.structures import Brackets, SpanScores, Structure
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
 
 MARGIN = 1.0  # between the score of the word and that of a sampled word
 FREQUENCY_POWER, UNIFORM_SHARE = 0.75, 0.01  # of the distribution of sampled words

@@ -11,13 +11,13 @@ Shapes: B sentences of one length, N words, V vocabulary, H units, K entries.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch
+from induce.data.corpus import EncodedCorpus
 from induce.layers.masks import pieces
 from induce.models.autoencoders.autoencoder import (
     AutoencoderConfig,
@@ -30,9 +30,6 @@ from induce.models.autoencoders.autoencoder import (
 from induce.models.base import Context, Loss, Query
 from induce.setting import count, setting
 from induce.structures import Brackets, SpanScores, Structure
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
 
 MARGIN = 1.0  # between the scores of the best and of the second tree
 MISSING = -1e8  # score of an entry if the span has fewer trees
@@ -96,7 +93,8 @@ class SDiora(ChartAutoencoder):
             margins.append(tree_losses(inside.scores[tokens.shape[1]]).sum())
             predicted += int(self.is_predicted[tokens].sum())
         mean = torch.stack(words).sum() / max(1, predicted)
-        return Loss(mean + torch.stack(margins).sum() / len(batch.lengths), mean, max(1, predicted))
+        objective = mean + torch.stack(margins).sum() / len(batch.lengths)
+        return Loss(objective, mean, predicted, rows=max(1, predicted))
 
     def word_losses(self, contexts: Tensor, tokens: Tensor) -> Tensor:
         """Negative log probabilities (N B,) of the words ``tokens`` (B, N) in ``contexts`` (N B, H).

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch, batches_of_equal_length
+from induce.data.corpus import EncodedCorpus
 from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
 from induce.decoding.heads import Masks, ScoredHeads, k_best_heads, mbr_heads
 from induce.layers.masks import real_words
@@ -45,10 +46,6 @@ from induce.models.dependency.outward_sums import (
 from induce.models.em.valence_grammar import ValenceGrammar
 from induce.setting import choice, count, equal, limited, setting, weight
 from induce.structures import HeadDistribution, Heads, RankedHeads, Structure
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
-
 
 LONGEST = 200  # words of a sentence whose rules fit into a gigabyte
 FORBIDDEN = -1e9  # log score of an arc that a tree must not have

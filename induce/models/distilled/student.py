@@ -16,13 +16,14 @@ arcs.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, HeadSupervisedBatch, SentenceBatch, SpanTargetBatch
+from induce.data.corpus import EncodedCorpus
 from induce.data.punctuation import GAP_FEATURES, gap_features
 from induce.layers.masks import lstm_states, real_words
 from induce.models.base import Context, Loss, Model, Query, bounded
@@ -39,10 +40,6 @@ from induce.models.distilled.array_student import (
     buckets,
 )
 from induce.structures import HeadDistribution, SpanScores
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
-
 
 UNKNOWN = 1  # index of words that are not in the vocabulary
 

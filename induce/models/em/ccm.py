@@ -34,21 +34,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import lgamma
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, SentenceBatch, batches_of_equal_length
+from induce.data.corpus import EncodedCorpus
 from induce.data.word_classes import FlatText, check_words_as_classes, word_classes
 from induce.models.base import Context, CountSharing, FitStep, FittedModel, Loss, Query
 from induce.setting import limited
 from induce.structures import SpanScores, Structure
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
-
 
 Array = np.ndarray
 LONGEST = 1000  # words of a sentence whose tables fit into a gigabyte

@@ -8,13 +8,14 @@ docs/reference/models/segment-edges.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from induce.data.batches import Batch, FragmentBatch
+from induce.data.corpus import EncodedCorpus
 from induce.data.punctuation import (
     BEGIN,
     END,
@@ -27,9 +28,6 @@ from induce.data.punctuation import (
 from induce.models.base import Context, FitStep, FittedModel, Loss, Query
 from induce.models.em.ccm import TABLE, UNUSED, blocks_of_one_length, bracket_counts
 from induce.structures import SpanScores, Structure
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
 
 LONGEST = 1000  # words of a sentence whose tables fit into a gigabyte
 

@@ -13,13 +13,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import FragmentBatch, SentenceBatch, SpanRewardBatch, SpanSupervisedBatch
+from induce.data.corpus import EncodedCorpus
 from induce.data.punctuation import word_edges
 from induce.decoding.priors import EdgeStatistics
 from induce.layers.masks import LONGEST_PIECE, pieces
@@ -28,10 +29,6 @@ from induce.models.capabilities import EdgeCounting, SentenceScoring
 from induce.models.grammars.rules import Rules, reward_loss, word_costs
 from induce.setting import limited
 from induce.structures import Brackets, RankedTrees, SpanScores, Structure
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
-
 
 MEMORY = 0.1  # share of the newest batch in the running mean of the cost of the rules per word
 COUNTED = 16  # one batch in this number of batches is counted for `edges`

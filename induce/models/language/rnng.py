@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from induce.data.batches import Batch, FragmentBatch, SentenceBatch, SpanSupervisedBatch, SpanTargetBatch
+from induce.data.corpus import EncodedCorpus
 from induce.decoding.chart import mbr
 from induce.layers.cross_entropy import target_log_probabilities
 from induce.layers.masks import pieces
@@ -29,10 +30,6 @@ from induce.models.base import Context, Loss, Model, Query, bounded
 from induce.models.capabilities import WordScoring
 from induce.setting import count, dropout_rate, limited, weight
 from induce.structures import Brackets, SpanScores
-
-if TYPE_CHECKING:
-    from induce.data.corpus import EncodedCorpus
-
 
 MAX_POSITIONS = 250  # positions of the inference network with an embedding of their own
 MIN_ACTION = 1e-7  # lowest probability of an action
