@@ -50,7 +50,7 @@ class CorpusOptions:
         return TextCall(activity, paths, output, models=models, reads=reads, trees=True)
 
     def open(self, call: TextCall, *, keep_annotation: bool = False) -> Corpus:
-        """The corpus of ``call``, with the names of documents if ``keep_annotation`` is true.
+        """The corpus of ``call``, with the names of sentences and documents if ``keep_annotation`` is true.
 
         Raises UsageError for a decoder or priors without a model.
         """

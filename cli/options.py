@@ -357,6 +357,8 @@ def reading_options(command: Any) -> Any:
     def wrapper(*arguments: Any, **options: Any) -> Any:
         from treebank.io.read import InputOptions
 
+        if options["paragraphs"] and options["tokenizer"] == NONE:
+            raise click.UsageError("--paragraphs is for raw text; leave out --tokenizer none")
         input_options = InputOptions(
             tokenize=options.pop("tokenizer") or (DEFAULT if options["paragraphs"] else ""),
             paragraphs=options.pop("paragraphs"),

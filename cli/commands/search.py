@@ -122,7 +122,7 @@ def search(
         raise click.UsageError(f"--format {form} has no context; choose brackets, text, concordance or csv")
     selection["seed"] = dependent_seed(selection["seed"], "--sample", selection["sample"])
     call = options.call("searching", input, output)
-    corpus = options.open(call)
+    corpus = options.open(call, keep_annotation=form == "jsonl")
     if form == "count":
         _count(call, query, corpus, **selection)
         return

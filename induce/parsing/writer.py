@@ -20,7 +20,7 @@ from treebank.corpora.catalog import read_input
 from treebank.io.lines import OnBad
 from treebank.io.read import InputOptions, OnSentence
 from treebank.io.source import AnyPath
-from treebank.io.write import ConlluWriter
+from treebank.io.write import ConlluWriter, names_of
 
 Draw = Callable[[Sentence], str]  # picture of a sentence with a predicted tree or heads
 DECIMALS = 2  # of a confidence in a label or in MISC
@@ -300,12 +300,9 @@ def _line(sentence: Sentence, words: Sequence[str], parts: dict[str, Any], confi
     mean = mean_confidence(confidences)
     if mean is not None:
         value |= {"confidence": mean, "confidences": confidences}
-    if sentence.surface and len(words) == len(sentence.words):
+    if sentence.surface and sentence.surface.is_in_file and len(words) == len(sentence.words):
         value["offsets"] = sentence.surface.offsets()
-    if sentence.annotation:
-        known = {"id": sentence.annotation.comment("sent_id"), "document": sentence.document}
-        value |= {name: text for name, text in known.items() if text}
-    return json_text(value)
+    return json_text(value | names_of(sentence))
 
 
 def with_confidence_labels(parsed: ConfidentTree) -> Tree:

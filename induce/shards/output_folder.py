@@ -73,10 +73,11 @@ class OutputFolder:
         self.folder, self.names = folder, names
         self._lock = RunLock(Path(folder), "batch")
         try:
-            self._write_note(dict(facts), resume)
+            self.kept = self._write_note(dict(facts), resume)
             remedy = "remove the file if the texts are the same as when the job was begun"
             texts = read_records(Path(folder, TEXTS), TextRecord, remedy=remedy)
             self._texts = {record.file: record.text for record in texts}
+            self._kept_texts = {self._texts[name]: name for name in self.kept if name in self._texts}
             shards = read_records(Path(folder, SHARDS), ShardRecord, remedy="remove the file to parse everything again")
             self._shards = {(record.file, record.shard): record.result for record in shards}
         except BaseException:
@@ -97,11 +98,12 @@ class OutputFolder:
         finally:
             self._lock.release()
 
-    def _write_note(self, facts: dict[str, Any], resume: bool) -> None:
+    def _write_note(self, facts: dict[str, Any], resume: bool) -> list[str]:
+        """Write the note, and return the names of the files of earlier calls that do not belong to this one."""
         folder, files, path = self.folder, list(self.names.values()), os.path.join(self.folder, BATCH_NOTE)
         if all(name == LOCK or (name.startswith(BATCH_NOTE) and PART.search(name)) for name in os.listdir(folder)):
             write_metadata(path, BatchNote(files=tuple(files), job=facts), NOTE_FORMAT)
-            return
+            return []
         if not resume:
             raise SynparseError(f"{folder}: this folder is not empty; continue with --resume, or name another one")
         note = read_note(folder, "nothing can be resumed; name another folder")
@@ -114,11 +116,13 @@ class OutputFolder:
             names = [*(name for name in names if name not in current), *files]
         if names != list(note.files):
             write_metadata(path, replace(note, files=tuple(names)), NOTE_FORMAT)
+        return [name for name in names if name not in current]
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """The path of each text and the name of its output, after the digest of the text is recorded.
 
-        A pipe or device ends its group. Raises SynparseError if a text has changed since its output was written.
+        A pipe or device ends its group. Raises SynparseError if a text has changed since its output was written, and if
+        an earlier call has parsed it under another name.
         """
         group: dict[str, str] = {}
         size = 0
@@ -142,6 +146,9 @@ class OutputFolder:
             if is_written and digest != recorded:
                 problem = f"has changed since {os.path.join(self.folder, name)} was written"
                 raise SynparseError(f"{path}: {problem}; remove that to parse it again")
+            if (kept := self._kept_texts.get(digest)) and os.path.getsize(path):
+                problem = f"was parsed under another name in an earlier call, and would occur twice in {self.folder}"
+                raise SynparseError(f"{path}: {problem}; remove {os.path.join(self.folder, kept)} to continue")
             if digest != recorded:
                 records.append(TextRecord(name, digest))
         append_records(Path(self.folder, TEXTS), records)

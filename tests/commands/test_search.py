@@ -98,6 +98,14 @@ def test_json_lines_of_heads_are_searched_and_converted_again(call: Caller) -> N
     assert [row.split("\t")[6:8] for row in columns[0]] == [row.split("\t")[6:8] for row in columns[1]]
 
 
+def test_json_lines_keep_names_and_universal_tags(call: Caller) -> None:
+    text = "# newdoc id = d1\n# sent_id = k1\n# text = a\n1\ta\t_\tNOUN\tN\t_\t0\troot\t_\t_\n\n"
+    Path("named.conllu").write_text(text, encoding="utf-8")
+    call.result("search", "{form=a}", "named.conllu", "--format", "jsonl", "-o", "named.jsonl")
+    assert call.result("search", "{upos=NOUN}", "named.jsonl") == "named.jsonl:1\ta\n"
+    assert call.result("convert", "named.jsonl", "--format", "conllu") == text
+
+
 def test_json_lines_have_empty_elements(call: Caller) -> None:
     line = "(S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NN home) (-NONE- *T*-1))))"
     Path("t.mrg").write_text(line, encoding="utf-8")

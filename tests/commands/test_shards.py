@@ -11,6 +11,7 @@ import random
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,20 @@ def test_the_command(source: Path, model: Path, tmp_path: Path, call: Caller) ->
     assert Path(tmp_path / "out/b.txt.gz.trees").read_text("utf-8") == call.result(*arguments[:4])
     assert "not empty; continue with --resume" in call.refusal(*arguments)
     assert "require --output-dir" in call.usage(*arguments[:4], "--workers", 2)
+
+
+def test_a_text_that_was_parsed_under_another_name_is_refused(job: Job, tmp_path: Path) -> None:
+    notes: list[str] = []
+    (tmp_path / "in/deep").mkdir(parents=True)
+    (tmp_path / "in/deep/a.txt").write_text("the cat sat\n")
+    (tmp_path / "in/b.txt").write_text("a dog ran\n")
+    out, job = tmp_path / "out", replace(job, input_options=InputOptions(notify=notes.append))
+    parse_into(str(out), [str(tmp_path / "in/deep")], job)
+    with pytest.raises(SynparseError, match=r"would occur twice in .*out; remove .*a\.txt\.trees to continue"):
+        parse_into(str(out), [str(tmp_path / "in")], job, resume=True)
+    assert notes == [f"{out}: keeps files of earlier calls: a.txt.trees"]
+    (out / "a.txt.trees").unlink()
+    assert parse_into(str(out), [str(tmp_path / "in")], job, resume=True) == 2
 
 
 def dying(job: Job, deaths: Path) -> MakeEngine:

@@ -186,12 +186,17 @@ def _delete_words(sentence: Sentence, keep: Sequence[bool]) -> Sentence:
 
 Relabel = Callable[[Iterable[Sentence]], Iterable[Sentence]]  # gives phrases other labels, or heads other relations
 
+
+def _has_columns(sentence: Sentence) -> bool:
+    return sentence.annotation is not None and bool(sentence.annotation.rows)
+
+
 _DEFAULT_LABELS = {"", "X"}
 #: part of the annotation -> whether a sentence has it
 PARTS: dict[str, Callable[[Sentence], bool]] = {
     "trees": lambda sentence: sentence.tree is not None and len(sentence.words) > 1,
     "labels": lambda sentence: sentence.tree is not None and not _DEFAULT_LABELS.issuperset(sentence.tree.labels),
-    "tags": lambda sentence: not NO_TAGS.issuperset((sentence.tree or sentence).tags) and sentence.annotation is None,
+    "tags": lambda sentence: not NO_TAGS.issuperset((sentence.tree or sentence).tags) and not _has_columns(sentence),
     "empty elements": lambda sentence: sentence.tree is not None and TRACE in sentence.tree.tags,
     "heads": lambda sentence: bool(sentence.heads),
     "relations": lambda sentence: any(sentence.relations),

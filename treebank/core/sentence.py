@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate, repeat
 from typing import NamedTuple
@@ -30,8 +30,8 @@ class Token(NamedTuple):
 class Annotation:
     """A sentence as in its CoNLL-U file: comment lines, and rows of ten cells, including ranges and empty nodes.
 
-    A sentence of CoNLL-X has the rows that it has in CoNLL-U. ``dropped`` names the parts that were left out because
-    words were deleted or CoNLL-U does not have them.
+    A sentence of CoNLL-X has the rows that it has in CoNLL-U, one of JSON has none. ``dropped`` names the parts that
+    were left out because words were deleted or CoNLL-U does not have them.
     """
 
     comments: tuple[str, ...]
@@ -95,8 +95,12 @@ class Annotation:
                 rows.append((name, *row[1:6], head, relation, "_", misc))
             elif last:
                 dropped.add("multiword tokens")
+        return replace(self.without_rows(), rows=tuple(rows), dropped=frozenset(dropped))
+
+    def without_rows(self) -> Annotation:
+        """The comments alone, without ``# text``."""
         comments = tuple(line for line in self.comments if line.removeprefix("#").partition("=")[0].strip() != "text")
-        return Annotation(comments, tuple(rows), frozenset(dropped))
+        return Annotation(comments, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +108,14 @@ class Surface:
     """The position of a sentence in raw text, so that a tree can be laid over it.
 
     ``text`` is the sentence as it is written there; ``spans[i]`` the characters of word i in it, from 0, half-open.
-    ``offset`` is the number of characters in the file before ``text``; line ends count as in the file.
+    ``offset`` is the number of characters in the file before ``text``; line ends count as in the file. In a format with
+    marks between words, such as subtitles, ``is_in_file`` is false, and positions are those in ``text`` alone.
     """
 
     text: str
     spans: tuple[tuple[int, int], ...]
     offset: int = 0
+    is_in_file: bool = True
 
     def offsets(self) -> list[tuple[int, int]]:
         """The characters of each word in the whole file."""
@@ -162,9 +168,12 @@ class Sentence:
     document: str = field(default="", compare=False)
 
     def with_tree(self, tree: Tree) -> Sentence:
-        """Sentence with the words, tags and brackets of ``tree``, without heads, and at the same location."""
+        """Sentence with the words, tags and brackets of ``tree``, without heads, with its location and comments."""
         plain = tree.without_traces()
-        return Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, location=self.location)
+        sentence = Sentence(plain.words, plain.tags if any(plain.tags) else (), tree, location=self.location)
+        if self.annotation is None:
+            return sentence
+        return replace(sentence, annotation=self.annotation.without_rows(), document=self.document)
 
 
 Words = str | Sequence[str] | Sentence

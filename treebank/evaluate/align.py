@@ -47,7 +47,7 @@ def surviving(spans: Sequence[Span], labels: Sequence[str], before: Sequence[int
 def without_top(brackets: Bracketing) -> Bracketing:
     """The brackets without an outer ``TOP``, which EVALB ignores, or ``ROOT`` or ``S1`` over a single child."""
     length, spans, labels = brackets
-    if len(spans) < 2 or labels[0] not in TOPS:
+    if not labels or labels[0] not in TOPS:
         return brackets
     if labels[0] != "TOP" and spans[0] != next((span for span in spans[1:] if span[0] < span[1]), None):
         return brackets

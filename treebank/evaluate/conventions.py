@@ -69,9 +69,13 @@ class ScoringConvention:
         """Conventions with the same rule count the same brackets of the same words."""
         return BracketRule(self.root, self.trivial, self.repeats)
 
+    def length(self, surviving: int, visible: int) -> int:
+        """The length of a sentence, by which it is selected and grouped."""
+        return surviving if self.measure == "surviving" else visible
+
     def includes(self, surviving: int, visible: int) -> bool:
         """Whether a sentence with ``surviving`` words, and ``visible`` tokens that are not traces, is scored."""
-        length = surviving if self.measure == "surviving" else visible
+        length = self.length(surviving, visible)
         return surviving > 0 and length >= self.min_words and (self.max_words is None or length <= self.max_words)
 
     def up_to(self, max_words: int | None) -> ScoringConvention:

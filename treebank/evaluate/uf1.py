@@ -128,7 +128,7 @@ def _count(
             reference = GoldBrackets(view, rules)
             runs = [{name: matches(each, reference) for name, each in draws.items()} for draws in brackets]
             for part in scored:
-                part.add(index, reference, runs)
+                part.add(index, reference, visible, runs)
 
 
 # --- one sentence
@@ -282,10 +282,10 @@ class ScoredPart:
             for system, trees in zip(systems, predictions, strict=True)
         ]
 
-    def add(self, index: int, gold: GoldBrackets, runs: Sequence[Mapping[str, Matches]]) -> None:
-        """Add the sentence ``index`` with the runs of each system."""
+    def add(self, index: int, gold: GoldBrackets, visible: int, runs: Sequence[Mapping[str, Matches]]) -> None:
+        """Add the sentence ``index`` with ``visible`` tokens that are not traces, and the runs of each system."""
         self.indices.append(index)
-        self.lengths.append(gold.length)
+        self.lengths.append(self.convention.length(gold.length, visible))
         self.labels.update(gold.labels)
         for tally, draws in zip(self._tallies, runs, strict=True):
             tally.add(gold, draws)

@@ -14,6 +14,7 @@ from itertools import chain
 from xml.etree.ElementTree import Element
 
 from treebank.base.arguments import ignore
+from treebank.base.errors import TreebankError
 from treebank.core.sentence import Annotation, Location, Sentence
 from treebank.graphs.xml_texts import read_elements
 from treebank.io.conllu import BLANK
@@ -29,10 +30,12 @@ def glossed(
     *,
     columns: Mapping[str, Sequence[str]],
     translations: Mapping[str, str] | None = None,
+    name: str = "",
 ) -> Sentence:
     """A sentence with ``columns`` of one text for each word, "" for none, and translations by language.
 
-    The column ``XPOS`` is that of CoNLL-U. The others become entries of MISC, translations comments ``# text_en = …``.
+    The column ``XPOS`` is that of CoNLL-U. The others become entries of MISC, translations comments ``# text_en = …``,
+    and ``name``, its reference in the file, the comment ``# sent_id = …``.
     """
     forms = [BLANK.join(word.split()) for word in words]
     entries = {name: [_cell(text) for text in texts] for name, texts in columns.items()}
@@ -42,7 +45,8 @@ def glossed(
         misc = [f"{name}={texts[i]}" for name, texts in sorted(entries.items()) if texts and texts[i]]
         tag = tags[i] if tags else ""
         rows.append((str(i + 1), form.replace(BLANK, " "), "_", "_", tag or "_", *"____", "|".join(misc) or "_"))
-    comments = [f"# text_{language} = {' '.join(text.split())}" for language, text in (translations or {}).items()]
+    comments = [f"# sent_id = {'_'.join(name.split())}"] if name.strip() else []
+    comments += [f"# text_{language} = {' '.join(text.split())}" for language, text in (translations or {}).items()]
     return Sentence(tuple(forms), location=location, annotation=Annotation(tuple(comments), tuple(rows)))
 
 
@@ -59,18 +63,20 @@ def _cell(text: str) -> str:
     return "_".join(text.split()).replace("|", "/")
 
 
-def sentences_of_text(text: str, rule: str, location: Location) -> Iterator[Sentence]:
+def sentences_of_text(text: str, rule: str, location: Location, name: str = "") -> Iterator[Sentence]:
     """The sentences of a text without glosses, split at spaces or by a ``rule`` of `treebank.tokenize`.
 
-    They have empty columns of CoNLL-U, like sentences with glosses.
+    They have empty columns of CoNLL-U, like sentences with glosses. The first one has the ``name`` of the text.
     """
     if not rule:
-        yield glossed(split_words(" ".join(text.split())), location, columns={})
+        yield glossed(split_words(" ".join(text.split())), location, columns={}, name=name)
         return
     for surface in tokenization(rule).surfaces(" ".join(text.split())):
         words = tuple(surface.text[start:end] for start, end in surface.spans)
         spaces = {"SpaceAfter": ["" if is_spaced else "No" for is_spaced in surface.spaced()]}
-        yield replace(glossed(words, location, columns=spaces), words=words, surface=surface)
+        sentence = glossed(words, location, columns=spaces, name=name)
+        yield replace(sentence, words=words, surface=replace(surface, is_in_file=False))
+        name = ""
 
 
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -84,14 +90,22 @@ def read_flextext(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
     source = Source.of(path)
     for line, phrase in read_elements(source, "phrase"):
         location = Location(source.path, line)
-        words = [word for word in phrase.iter("word") if _item(word, "txt", "punct")]
-        translations = {item.get("lang", "und"): item.text for item in phrase.findall("item") if _is_gloss(item)}
+        words = [word for word in phrase.iter("word") if _word(word)]
+        items = phrase.findall("item")
+        translations = {  # the free translation in each language, or else the literal one
+            item.get("lang", "und"): item.text
+            for kind in ("lit", "gls")
+            for item in items
+            if item.get("type") == kind and (item.text or "").strip()
+        }
+        name = _item(phrase, "segnum")
         if not words:
-            yield from sentences_of_text(_item(phrase, "txt"), rule, location)
+            yield from sentences_of_text(_item(phrase, "txt"), rule, location, name)
             continue
         yield glossed(
-            [_item(word, "txt", "punct") for word in words],
+            list(map(_word, words)),
             location,
+            name=name,
             columns={
                 "MSeg": [_morphs(word, "txt") for word in words],
                 **_levels(
@@ -105,8 +119,9 @@ def read_flextext(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
         )
 
 
-def _is_gloss(item: Element) -> bool:
-    return item.get("type") in ("gls", "lit") and bool((item.text or "").strip())
+def _word(word: Element) -> str:
+    """The text of a word or, if there is none, of its morphemes."""
+    return _item(word, "txt", "punct") or _morphs(word, "txt").replace("-", "")
 
 
 def _item(element: Element, *types: str) -> str:
@@ -136,8 +151,9 @@ def read_pangloss(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
     for line, sentence in read_elements(source, "S"):
         location = Location(source.path, line)
         words = [word for word in sentence.iter("W") if _forms(word, "FORM")]
+        name = sentence.get("id", "")
         if not words:
-            yield from sentences_of_text(sentence.findtext("FORM") or "", rule, location)
+            yield from sentences_of_text(sentence.findtext("FORM") or "", rule, location, name)
             continue
         translations = {
             item.get(_LANGUAGE, item.get("xml:lang", "und")): item.text for item in sentence.findall("TRANSL")
@@ -145,6 +161,7 @@ def read_pangloss(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
         yield glossed(
             [_forms(word, "FORM").replace("-", "") for word in words],
             location,
+            name=name,
             columns={
                 "MSeg": [_parts(word, "FORM") or _forms(word, "FORM") for word in words],
                 "XPOS": [
@@ -172,11 +189,11 @@ def _parts(word: Element, name: str) -> str:
 
 
 _TIMES = re.compile(r"[0-9:.,]+ +--> ")
-_MARKUP = re.compile(r"<[^<>]*>|\{[^{}]*\}")
+_MARKUP = re.compile(r"</?[A-Za-z0-9][^<>]*>|\{(?:\\|[A-Za-z]:)[^{}]*\}")
 _CHAT_CODES = re.compile(
     r"""\x15[^\x15]*\x15 | \[[^\]]*\] | \((?:\.+|[\d:.]+)\)  # times, codes of all kinds, and pauses
     | (?<![^\s<]) (?: [&+]\S+ | 0(?:[^\W\d]\S*)?(?!\S) )  # sounds, special ends, and omitted words
-    | \b(?:xxx|yyy|www)\b | (?<=\w)@\S+ | [<>()]""",
+    | (?<![^\s<])(?:xxx|yyy|www)(?![^\s>]) | (?<=\w)@\S+ | [<>()]""",
     re.VERBOSE,
 )
 
@@ -219,72 +236,107 @@ def _utterance(text: str, rule: str, location: Location) -> Iterator[Sentence]:
 
 
 def read_subtitles(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
-    """The subtitles of a file, each as one text, without numbers, times and markup. Entities become characters."""
+    """The subtitles of a file, each as one text, without numbers, times and markup. Entities become characters.
+
+    An empty line ends a subtitle of WebVTT, but may be a part of one of SubRip, which the next time ends.
+    """
     source = Source.of(path)
-    number, parts = 0, list[str]()
-    for line_number, line in chain(open_lines(source), [(0, "")]):
-        is_time = _TIMES.match(line) is not None
-        if number and (is_time or not line.strip()):
-            if is_time and len(parts) > 1 and parts[-1].strip().isdecimal():
-                del parts[-1]  # the number of the next subtitle, which no empty line precedes
+    number, parts, is_webvtt = 0, list[str](), False
+    for line_number, line in chain(open_lines(source), [(0, None)]):
+        is_webvtt = is_webvtt or (line_number == 1 and (line or "").startswith("WEBVTT"))
+        is_time = line is not None and _TIMES.match(line) is not None
+        if number and (is_time or line is None or (is_webvtt and not line.strip())):
+            if is_time and parts and parts[-1].strip().isdecimal():
+                del parts[-1]  # the number of the next subtitle
             yield from sentences_of_text(unescape(" ".join(parts)), rule, Location(source.path, number))
             number, parts = 0, []
-        elif number:
+        elif number and line and line.strip():
             parts.append(_MARKUP.sub("", line))
         if is_time:
             number, parts = line_number, []
 
 
-_FIELD = re.compile(r"\\([A-Za-z_]+) ?(.*)")
+_FIELD = re.compile(r"\\([^\s\\]+)(?:\s+(.*))?")
 _BEGINS = ("ref", "id")
+_TEXT = ("tx", "t")
 _TRANSLATION = ("ft", "f", "free")
 #: columns of CoNLL-U -> the names of their fields
-_FIELDS = {"MSeg": ("mb", "mr"), "Gloss": ("ge", "gl", "gls", "g"), "XPOS": ("ps", "pos")}
+_FIELDS = {"MSeg": ("mb", "mr", "m"), "Gloss": ("ge", "gl", "gls", "g"), "XPOS": ("ps", "pos", "p")}
 
 
-def read_toolbox(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
+def read_toolbox(path: AnyPath, *, rule: str = "", notify: Callable[[str], None] = ignore) -> Iterator[Sentence]:
     """The sentences of a text: a record begins with ``\\ref`` or with ``\\tx`` after a translation.
 
     In a file without either, it ends with an empty line; otherwise, an empty line can divide a long sentence.
-    Glosses, morphemes and parts of speech are kept if there are as many as words. Morphemes with a hyphen or ``=`` at
-    an edge join the word next to them. A ``rule`` of `treebank.tokenize` divides punctuation from the words.
+    Glosses, morphemes and parts of speech are kept if there are as many as words; ``notify`` is called at the end with
+    the number of sentences that lose some. Morphemes with a hyphen or ``=`` at an edge join the word next to them. A
+    ``rule`` of `treebank.tokenize` divides punctuation from the words. Raises TreebankError if there is no text.
     """
     source = Source.of(path)
     lines = [(number, line, _FIELD.fullmatch(line.rstrip())) for number, line in open_lines(source)]
+    fields = dict.fromkeys(match[1] for _, _, match in lines if match)
+    text = next((name for name in _TEXT if name in fields), "")
+    if fields and not text:
+        raise TreebankError(source.path, 0, f"no field \\tx or \\t with the words, but {', '.join(fields)}")
+    count, example, unfit = 0, 0, list[str]()
+    for record, line in _records(lines, text):
+        sentence, lost = _sentence(record, text, rule, Location(source.path, line))
+        if lost:
+            count, example, unfit = count + 1, example or line, unfit or lost
+        if sentence:
+            yield sentence
+    if count:
+        message = f"sentences lose fields with more or fewer parts than words: {count:,}, such as \\{unfit[0]}"
+        notify(f"{source.path}:{example}: {message}")
+
+
+def _records(
+    lines: Sequence[tuple[int, str, re.Match[str] | None]], text: str
+) -> Iterator[tuple[dict[str, list[str]], int]]:
+    """The fields of each record, with the line of its first field ``text``."""
     has_ends = any(match and match[1] in (*_BEGINS, *_TRANSLATION) for _, _, match in lines)
     record: dict[str, list[str]] = defaultdict(list)
     first, name = 0, ""
     for number, line, match in lines:
         if match is not None:
-            name, text = match.groups()
-            if name in _BEGINS or (name == "tx" and any(key in record for key in _TRANSLATION)):
-                yield from _sentence(record, rule, Location(source.path, first))
+            name = match[1]
+            if name in _BEGINS or (name == text and any(key in record for key in _TRANSLATION)):
+                yield record, first
                 record = defaultdict(list)
-            first = number if name == "tx" and "tx" not in record else first
-            record[name].append(text)
+            first = number if name == text and text not in record else first
+            record[name].append(match[2] or "")
         elif line.strip() and name:
             record[name].append(line)
         elif not line.strip() and not has_ends:
-            yield from _sentence(record, rule, Location(source.path, first))
+            yield record, first
             record = defaultdict(list)
-    yield from _sentence(record, rule, Location(source.path, first))
+    yield record, first
 
 
-def _sentence(record: dict[str, list[str]], rule: str, location: Location) -> Iterator[Sentence]:
-    words = " ".join(record.get("tx", ())).split()
+def _sentence(
+    record: Mapping[str, Sequence[str]], text: str, rule: str, location: Location
+) -> tuple[Sentence | None, list[str]]:
+    """The sentence of a record, if it has words, and the names of its fields that do not fit the words."""
+    words = " ".join(record.get(text, ())).split()
     if not words:
-        return
-    columns: Mapping[str, Sequence[str]] = {name: _fitting(record, keys, len(words)) for name, keys in _FIELDS.items()}
+        return None, []
+    columns, lost = dict[str, Sequence[str]](), list[str]()
+    for column, keys in _FIELDS.items():
+        key = next((key for key in keys if key in record), "")
+        groups = _groups(record[key]) if key else []
+        columns[column] = groups if len(groups) == len(words) else []
+        lost += [key] * (len(groups) not in (0, len(words)))
     if rule:
         words, columns = _divided(words, columns, rule)
     translation = next((" ".join(record[key]) for key in _TRANSLATION if record.get(key)), "")
     translations = {"en": translation} if translation.strip() else {}
-    yield glossed(words, location, columns=columns, translations=translations)
+    name = next((record[key][0] for key in _BEGINS if key in record), "")
+    return glossed(words, location, columns=columns, translations=translations, name=name), lost
 
 
 def _divided(
     words: Sequence[str], columns: Mapping[str, Sequence[str]], rule: str
-) -> tuple[list[str], dict[str, list[str]]]:
+) -> tuple[list[str], dict[str, Sequence[str]]]:
     """The words without the punctuation at their edges, which become words of their own, without entries in columns."""
     parts, origins = list[str](), list[int]()  # of each part, the index of its word, or -1 for punctuation
     spaces: list[str] = []
@@ -295,16 +347,18 @@ def _divided(
         parts += [*before, "".join(pieces[cores[0] : cores[-1] + 1]), *after]
         origins += [-1] * len(before) + [i] + [-1] * len(after)
         spaces += ["No"] * (len(before) + len(after)) + [""]
-    divided = {name: [texts[i] if i >= 0 else "" for i in origins] for name, texts in columns.items() if texts}
+    divided: dict[str, Sequence[str]] = {
+        name: [texts[i] if i >= 0 else "" for i in origins] for name, texts in columns.items() if texts
+    }
     return parts, divided | {"SpaceAfter": spaces}
 
 
-def _fitting(record: dict[str, list[str]], keys: tuple[str, ...], count: int) -> list[str]:
-    """The tokens of the first field of ``keys``, joined to as many groups as words, or none."""
+def _groups(lines: Sequence[str]) -> list[str]:
+    """The parts of a field, in which morphemes that belong to one word are joined."""
     groups: list[str] = []
-    for token in " ".join(next((record[key] for key in keys if key in record), [])).split():
+    for token in " ".join(lines).split():
         if groups and (token[0] in "-=" or groups[-1][-1] in "-="):
             groups[-1] += token
         else:
             groups.append(token)
-    return groups if len(groups) == count else []
+    return groups

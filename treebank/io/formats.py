@@ -153,7 +153,7 @@ _TABLE = (
     Format("tei", "", (".tei",), content.has_root("tei", "teicorpus"), f"{_TEI}:read_tei", _NOTED),
     Format("flextext", "", (".flextext",), content.is_flextext, f"{_FIELD}:read_flextext", ("rule",)),
     Format("pangloss", "", (), content.is_pangloss, f"{_FIELD}:read_pangloss", ("rule",)),
-    Format("toolbox", "", (".sfm",), _never, f"{_FIELD}:read_toolbox", ("rule",)),
+    Format("toolbox", "", (".sfm",), _never, f"{_FIELD}:read_toolbox", ("rule", "notify")),
     Format("elan", "", (".eaf",), content.has_root("annotation_document"), f"{_FIELD}:read_elan", ("rule", "notify")),
     Format("chat", "", (".cha",), _never, f"{_FIELD}:read_chat", ("rule",)),
     Format("subtitles", "", (".srt", ".vtt"), _never, f"{_FIELD}:read_subtitles", ("rule",)),

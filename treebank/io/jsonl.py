@@ -12,7 +12,7 @@ from treebank.base.errors import SynparseError, TreebankError
 from treebank.base.metadata import parse_json
 from treebank.core.dependency import restore
 from treebank.core.distances import spans_from_distances
-from treebank.core.sentence import ROOT, Location, Sentence
+from treebank.core.sentence import ROOT, Annotation, Location, Sentence
 from treebank.core.tree import Tree
 from treebank.io.content import PAIR_KEYS
 from treebank.io.lines import BAD, OnBad, open_lines, report
@@ -85,11 +85,14 @@ def read_json(path: AnyPath, *, rule: str = "", on_bad: OnBad | None = None) -> 
 
 
 def _origin(value: JsonObject, location: Location) -> dict[str, Any]:
-    """The fields of a sentence for its location, the document that begins, and the confidence of a model."""
-    confidence, document = value.get("confidence"), value.get("document")
+    """The fields of a sentence for its location, its names as comments of CoNLL-U, and the confidence of a model."""
+    confidence = value.get("confidence")
+    id_, document = (text if isinstance(text, str) else "" for text in map(value.get, ("id", "document")))
+    comments = (f"# newdoc id = {document}",) * bool(document) + (f"# sent_id = {id_}",) * bool(id_)
     return {
         "location": location,
-        "document": document if isinstance(document, str) else "",
+        "document": document,
+        "annotation": Annotation(comments, ()) if comments else None,
         "confidence": float(confidence) if isinstance(confidence, int | float) else None,
     }
 
@@ -104,7 +107,8 @@ def _confidences(value: JsonObject, tree: Tree) -> tuple[float | None, ...]:
 
 
 def _with_heads(value: JsonObject, origin: dict[str, Any]) -> Sentence:
-    """The sentence of an object with ``words`` and ``arcs``, the head of each word, and any ``relations`` and ``tags``.
+    """The sentence of an object with ``words`` and ``arcs``, the head of each word, and any ``relations``, ``tags``
+    and ``upos``.
 
     ``origin`` are other fields.
     """
@@ -114,8 +118,10 @@ def _with_heads(value: JsonObject, origin: dict[str, Any]) -> Sentence:
     if len(arcs) != len(words):
         raise ValueError(f"{len(arcs)} arcs for {len(words)} words; one per word is needed")
     sure = _numbers_or_null(value, len(arcs), "arcs") if "confidences" in value else ()
-    relations, tags = (tuple(_labels(value, key, len(words), "words") or ()) for key in ("relations", "tags"))
-    return Sentence(tuple(words), tags, heads=tuple(arcs), relations=relations, **origin, confidences=tuple(sure))
+    keys = ("relations", "tags", "upos")
+    relations, tags, upos = (tuple(_labels(value, key, len(words), "words") or ()) for key in keys)
+    fields = {"tags": tags, "universal_tags": upos, "heads": tuple(arcs), "relations": relations, **origin}
+    return Sentence(tuple(words), confidences=tuple(sure), **fields)
 
 
 def _numbers_or_null(value: JsonObject, count: int, unit: str) -> list[float | None]:

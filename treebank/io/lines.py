@@ -218,6 +218,9 @@ def _decode(path: str, line: int, offset: int, data: bytes, keep_returns: bool) 
         if name := utf16_name(data):
             problem = f"this holds NUL bytes and looks like UTF-16; give --encoding {name}, or convert it to UTF-8"
         error = TreebankError(path, line + text.count("\n"), problem)
+    if not offset and "\n" not in text and "\r" in text.rstrip("\r"):
+        error = TreebankError(path, line, "lines end with \\r, as on an old Mac; run: tr '\\r' '\\n' < IN > OUT")
+        text = ""
     if not offset and not keep_returns:
         text = text.removeprefix("\ufeff")
     if "\r" in text and not keep_returns:

@@ -113,10 +113,12 @@ def _read_all(
     read_options = ReadOptions(
         rule, options.paragraphs, options.keep_annotation, on_bad, bool(options.form), options.notify
     )
+    empty = list[str]()  # files without sentences
     for source in sources:
-        signs = DamageSigns(source.path, options.notify)
+        signs, is_empty = DamageSigns(source.path, options.notify), True
         try:
             for sentence in _input_format(source, options, trees).read(source, read_options):
+                is_empty = False
                 if MARK in "".join(sentence.words):
                     signs.add(INNER_MARK, sentence.location.line)
                 yield sentence
@@ -127,6 +129,9 @@ def _read_all(
                 raise
             on_bad(rest_left_out(error))
         signs.report()
+        empty += [source.path] * is_empty
+    if 0 < len(empty) < len(sources):
+        options.notify(f"there are no sentences in {_summary(empty)}")
 
 
 def rest_left_out(error: TreebankError) -> TreebankError:

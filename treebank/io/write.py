@@ -9,7 +9,7 @@ from treebank.base.errors import TreebankError
 from treebank.base.metadata import json_text
 from treebank.core.distances import distances_from_tree, path_lengths
 from treebank.core.relations import with_relations
-from treebank.core.sentence import ROOT, Sentence
+from treebank.core.sentence import ROOT, Annotation, Sentence
 from treebank.core.tree import TRACE, Tree
 from treebank.io.conllu import BLANK
 
@@ -20,6 +20,12 @@ Writer = Callable[[Iterable[Sentence], str], Iterator[str]]
 def text_line(words: Sequence[str]) -> str:
     """Words separated by spaces. A space in a word becomes U+00A0."""
     return " ".join(word.replace(" ", "\u00a0") for word in words)
+
+
+def names_of(sentence: Sentence) -> dict[str, str]:
+    """The comments ``sent_id`` and ``newdoc id`` of CoNLL-U, if there are any, as entries of JSON."""
+    name = sentence.annotation.comment("sent_id") if sentence.annotation else ""
+    return {key: text for key, text in (("id", name), ("document", sentence.document)) if text}
 
 
 def write_text(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
@@ -66,7 +72,7 @@ def write_conllu(sentences: Iterable[Sentence], rules: str) -> Iterator[str]:
     for sentence in sentences:
         if sentence.tree is None and not sentence.words:
             continue
-        if sentence.tree is None and not sentence.heads and sentence.annotation:
+        if sentence.tree is None and not sentence.heads and sentence.annotation and sentence.annotation.rows:
             yield writer(sentence, ())  # words with glosses, or columns without heads
             continue
         if not sentence.heads:
@@ -120,14 +126,9 @@ class ConlluWriter:
         if not words:
             return ""
         annotation = sentence.annotation
-        if annotation is None or len(words) != len(sentence.words):
+        if annotation is None or not annotation.rows or len(words) != len(sentence.words):
             return self._plain(sentence, words, heads, notes, relations)
-        comments = list(annotation.comments)
-        name = annotation.comment("sent_id")
-        if name and name.isdecimal():
-            self._count = max(self._count, int(name))  # so that no sentence without an id gets this one
-        if name is None:
-            comments.append(f"# sent_id = {self._count}")
+        comments = self._comments(annotation)
         if annotation.comment("text") is None:
             comments.append(f"# text = {annotation.text()}")
         written = [row[7] for row in annotation.rows if row[0].isdecimal()]  # `sentence` may have other relations
@@ -136,6 +137,14 @@ class ConlluWriter:
         relations = relations or [_relation(head) for head in heads]
         rows = _with_heads(annotation.rows, heads, relations, notes) if is_new else annotation.rows
         return "\n".join([*comments, *map("\t".join, rows)]) + "\n"
+
+    def _comments(self, annotation: Annotation | None) -> list[str]:
+        """The comments of a sentence, with a ``sent_id``."""
+        name = annotation.comment("sent_id") if annotation else None
+        if name and name.isdecimal():
+            self._count = max(self._count, int(name))  # so that no sentence without an id gets this one
+        comments = list(annotation.comments) if annotation else []
+        return comments if name is not None else [*comments, f"# sent_id = {self._count}"]
 
     def _plain(
         self,
@@ -146,7 +155,9 @@ class ConlluWriter:
         relations: Sequence[str],
     ) -> str:
         forms = [word.replace(BLANK, " ") for word in words]
-        surface = sentence.surface if len(words) == len(sentence.words) else None
+        surface, annotation = (
+            (sentence.surface, sentence.annotation) if len(words) == len(sentence.words) else (None, None)
+        )
         spaced = surface.spaced() if surface else [True] * len(words)
         text = _WHITE_SPACE.sub(" ", surface.text) if surface else " ".join(forms)
         if not relations and not self._predicted and tuple(sentence.heads) == tuple(heads):
@@ -158,7 +169,7 @@ class ConlluWriter:
             f"{i}\t{form}\t_\t{upos}\t{xpos}\t_\t{head + 1}\t{relation or '_'}\t_\t{entry}"
             for i, (form, upos, xpos, head, relation, entry) in enumerate(zip(*columns, strict=True), 1)
         ]
-        return "\n".join([f"# sent_id = {self._count}", f"# text = {text}", *rows]) + "\n"
+        return "\n".join([*self._comments(annotation), f"# text = {text}", *rows]) + "\n"
 
 
 def _cells(tags: Sequence[str], words: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from treebank.base.metadata import json_text
 from treebank.base.tables import Column, Table, columns, csv_line, printable
 from treebank.core.sentence import Sentence
 from treebank.core.tree import TRACE
-from treebank.io.write import text_line
+from treebank.io.write import names_of, text_line
 from treebank.search.search import MAX_CONTEXT, Hit, Match, bracketed, has_words
 from treebank.search.tree_language import IndexedTree
 
@@ -171,9 +171,10 @@ def _jsonl(writer: Writer, match: Match) -> Iterator[str]:
             hits = [(index.starts[hit.node], index.ends[hit.node]) for hit in match.hits]
         value |= {"words": tree.words, "spans": tree.spans, "labels": tree.labels, "tags": tree.tags}
     else:
-        optional = {"relations": sentence.relations, "tags": sentence.tags}
+        optional = {"relations": sentence.relations, "tags": sentence.tags, "upos": sentence.universal_tags}
         value |= {"words": sentence.words, "arcs": sentence.heads}
         value |= {key: values for key, values in optional.items() if values}
+    value |= names_of(sentence)
     value["matches"] = [
         {"start": start, "end": end, "label": hit.label} for (start, end), hit in zip(hits, match.hits, strict=True)
     ]

@@ -32,7 +32,8 @@ _IN_HEBREW = rf"{_HEBREW}[\"](?={_HEBREW})"  # WB7b, WB7c: acronyms
 _IN_NUMBER = rf"{_DIGIT}(?:{_INSIDE_NUMBER}(?={_DIGIT}))?"
 _RUN = rf"(?:{_IN_HEBREW}|{_IN_NUMBER}|{_LETTER}(?:{_INSIDE_WORD}(?={_LETTER}))?|{_JOIN})+"
 _KATAKANA = rf"(?:\p{{WB=Katakana}}{_EXTEND})+"
-_HYPHENS = r"(?:[-\u2010\u2011\u00ad]|(?<=\p{L}\p{M}*)=(?=\p{L}))"  # and the boundary of a clitic in field data, ka=na
+#: hyphens, and the marks of clitics and reduplication in field data, ka=na and ka~kata
+_HYPHENS = r"(?:[-\u2010\u2011\u00ad]|(?<=\p{L}\p{M}*)[=~](?=\p{L}))"
 
 _URL_END = r"""[^\s<>"“”「」（）。，、《》]+ (?<![.,;:!?'’)\]}*])"""
 _ADDRESS = rf"""

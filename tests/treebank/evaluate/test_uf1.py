@@ -286,6 +286,23 @@ def test_an_outer_bracket_is_ignored(label: str) -> None:
     assert [report.totals for report in bare] == [report.totals for report in topped]
 
 
+def test_top_is_no_bracket_even_alone() -> None:
+    golds = [SAFE, ["TOP", ("NN", "a")]]
+    (score,) = score_trees(treebank_of(golds), [predicted_system(predictions_of(golds))], [CONVENTIONS["evalb"]])
+    assert score.counts[1][:3] == (0, 0, 0)
+
+
+def test_sentences_are_grouped_by_the_length_that_selects_them() -> None:
+    """Under evalb, punctuation belongs to the length, although it does not count as words."""
+    golds = [["S", ["NP", ("NN", "a"), ("NN", "b")], ("VB", "c"), *[(".", ".")] * 9]]
+    system = predicted_system(predictions_of(golds))
+    lengths = {}
+    for name in ("evalb", "km"):
+        (score,) = score_trees(treebank_of(golds), [system], [replace(CONVENTIONS[name], max_words=None)], details=True)
+        lengths[name] = [*(score.by_length or ())]
+    assert lengths == {"evalb": ["11-20"], "km": ["1-10"]}
+
+
 @settings(deadline=None, max_examples=10)
 @given(golds=st.lists(roots, min_size=1, max_size=3), name=st.sampled_from(["random", "random-uniform"]))
 def test_the_exact_expectation_is_the_mean_of_many_runs(golds: list[Node], name: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.reference import ROOT
+from treebank.base.errors import TreebankError
 from treebank.io.read import InputOptions, read_sentences
 from treebank.io.write import write_conllu
 
@@ -46,6 +47,13 @@ SFM = (
     "\\_sh v3.0\n\\ref 1\n"
     "\\tx makan nasi\n\\mb ma- kan nasi\n\\ge V- eat rice\n\\ps pre- v n\n\\ft He eats rice.\n\\ref 2\n\\tx ya\n"
 )
+BLANKS = (
+    "1\n00:00:01,000 --> 00:00:02,000\n{Ann} 2 < 3 and 4 > 1 .{\\an8}\n\n"
+    "2\n00:00:03,000 --> 00:00:04,000\nGo ,\n\nmy friend .\n\n3\n00:00:05,000 --> 00:00:06,000\n\nLate .\n"
+)
+NAMED_FIELDS = "\\ref 1\n\\tx ka na\n\\tx2 kaa naa\n\\ge dog PL\n\\ge2 chien PL\n\\ft dogs\n\\ft2 chiens\n"
+SHORT_NAMES = "\\ref 1\n\\t ka na\n\\m k na\n\\g dog PL\n\\p n suf\n\\f dogs\n"
+MORPHEMES = FLEX.replace('<word><item type="txt" lang="x">makan</item>', "<word>")
 #: name of a file and its text -> the words of its sentences, and the columns XPOS and MISC of the first one
 CASES = {
     ("a.flextext", FLEX): (["makan .", "no words"], ["_ Gloss=V-eat|MSeg=ma-kan", "_ _"]),
@@ -64,6 +72,11 @@ CASES = {
     ("a.vtt", VTT): (["bye & <3"], ["_ _"] * 3),
     ("b.sfm", ALONE): (["a b", "c d"], ["_ Gloss=X", "_ Gloss=Y"]),
     ("c.sfm", DIVIDED): (["a b c d", "e"], ["_ _"] * 4),
+    ("c.srt", BLANKS): (["{Ann} 2 < 3 and 4 > 1 .", "Go , my friend .", "Late ."], ["_ _"] * 9),
+    ("c.cha", "*CHI:\tgo to www.x.org and xxx-ed <xxx> www .\n"): (["go to www.x.org and xxx-ed ."], ["_ _"] * 6),
+    ("d.sfm", NAMED_FIELDS): (["ka na"], ["_ Gloss=dog", "_ Gloss=PL"]),
+    ("e.sfm", SHORT_NAMES): (["ka na"], ["n Gloss=dog|MSeg=k", "suf Gloss=PL|MSeg=na"]),
+    ("c.flextext", MORPHEMES): (["makan .", "no words"], ["_ Gloss=V-eat|MSeg=ma-kan", "_ _"]),
     ("a.srt", SRT): (["Hello there. How?", "Fine."], ["_ _"] * 3),
 }
 PUBLISHED = [("pangloss/crdo-LIF_NAMA.xml", 28, 5), ("elan/buddhism.eaf", 13, 25), ("sfm/Glossed.sfm", 1, 4)]
@@ -93,6 +106,43 @@ def test_glosses_and_translation_are_written_as_conllu(tmp_path: Path) -> None:
     first = next(write_conllu(read_sentences([path]), "collins")).split("\n")
     assert first[0] == "# text_en = He eats."
     assert first[3] == "1\tmakan\t_\t_\t_\t_\t_\t_\t_\tGloss=V-eat|MSeg=ma-kan"
+
+
+def comments(tmp_path: Path, name: str, text: str) -> list[str]:
+    """The comments of the first sentence of a file."""
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    sentence = next(read_sentences([path], input_options=InputOptions(notify=lambda message: None)))
+    return [*sentence.annotation.comments] if sentence.annotation else []
+
+
+def test_sentences_have_their_names_and_free_translations(tmp_path: Path) -> None:
+    items = """<item type="segnum">1.2</item><item type="gls" lang="en">Free.</item>"""
+    items += """<item type="lit" lang="en">Literal.</item>"""
+    flex = FLEX.replace("<phrase>", f"<phrase>{items}", 1).replace("""<item type="gls" lang="en">He eats.</item>""", "")
+    assert comments(tmp_path, "a.flextext", flex) == ["# sent_id = 1.2", "# text_en = Free."]
+    literal = flex.replace("""<item type="gls" lang="en">Free.</item>""", "")
+    assert comments(tmp_path, "a.flextext", literal) == ["# sent_id = 1.2", "# text_en = Literal."]
+    named = PANGLOSS.replace("<S>", """<S id="s 1">""", 1)
+    assert comments(tmp_path, "a.xml", named) == ["# sent_id = s_1", "# text_en = The ab."]
+    assert comments(tmp_path, "a.sfm", "\\ref kon.009\n\\tx a\n\\ft A\n") == ["# sent_id = kon.009", "# text_en = A"]
+
+
+def test_toolbox_reports_fields_that_do_not_fit_and_a_file_without_text(tmp_path: Path) -> None:
+    path, notes = tmp_path / "a.sfm", list[str]()
+    path.write_text("\\ref 1\n\\tx a b\n\\ge k\n\\ref 2\n\\tx a\n\\ge k\n\\ref 3\n\\tx c d\n\\ps n\n", encoding="utf-8")
+    assert len(list(read_sentences([path], input_options=InputOptions(notify=notes.append)))) == 3
+    assert notes == [f"{path}:2: sentences lose fields with more or fewer parts than words: 2, such as \\ge"]
+    path.write_text("\\q 1\n\\x ka na\n", encoding="utf-8")
+    with pytest.raises(TreebankError, match=r"no field \\tx or \\t with the words, but q, x"):
+        list(read_sentences([path]))
+
+
+def test_positions_in_transcripts_are_not_those_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.srt"
+    path.write_text(SRT, encoding="utf-8")
+    surfaces = [item.surface for item in read_sentences([path], input_options=InputOptions(tokenize="english"))]
+    assert [surface.is_in_file for surface in surfaces if surface] == [False] * 3
 
 
 def test_tokenizer_divides_punctuation_from_glossed_words(tmp_path: Path) -> None:

@@ -124,6 +124,8 @@ EXAMPLES = {
     ("a.txt", "word,gloss,pos\nev,house,n\nsu,water,n\n"): f"{REFUSED}a table of 3 columns between commas",
     ("a.txt", "word\tgloss\tpos\n" + "ev\thouse\tn\n" * 9): f"{REFUSED}a table of 3 columns between tabs",
     ("a.txt", "word;gloss\n" + "ev;house\n" * 9): f"{REFUSED}a table of 2 columns between semicolons",
+    ("a.csv", '"The dog barked."\n"He said ""no""."\n'): f"{REFUSED}one column in quotation marks",
+    ("a.txt", "".join(f"1.{i} The cat {i}\n" for i in range(1, 7))): f"{REFUSED}begin with their numbers",
     ("a.tsv", "word\tgloss\nev\thouse\n"): f"{REFUSED}a table of 2 columns between tabs",
     **{
         ("a.txt", "".join(f"{form.format(i)} The cat {i}\n" for i in range(1, 6))): f"{REFUSED}begin with their numbers"

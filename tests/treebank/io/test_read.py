@@ -265,3 +265,22 @@ def test_file_outside_the_folder_is_refused(tmp_path: Path) -> None:
         (tmp_path / BATCH_NOTE).write_text(json.dumps(content))
         with pytest.raises(SynparseError, match=r"is not in this folder\); name the files of trees themselves"):
             parsed_files(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.conllu", "a.mrg", "a.jsonl", "a.sfm"])
+def test_line_ends_of_an_old_mac_are_an_error(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"The dog barked .\rThe cat slept .\r")
+    with pytest.raises(TreebankError, match="as on an old Mac"):
+        list(read_sentences([path]))
+
+
+def test_files_without_sentences_are_reported(tmp_path: Path) -> None:
+    notes: list[str] = []
+    (tmp_path / "a.txt").write_text("a b\n")
+    (tmp_path / "b.txt").touch()
+    options = InputOptions(notify=notes.append)
+    assert len(list(read_sentences([tmp_path / "a.txt", tmp_path / "b.txt"], input_options=options))) == 1
+    assert notes == ["there are no sentences in 1 file (b.txt)"]
+    assert not list(read_sentences([tmp_path / "b.txt"], input_options=options))
+    assert len(notes) == 1  # a command says so itself if nothing is left

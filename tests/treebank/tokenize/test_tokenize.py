@@ -84,7 +84,7 @@ WORDS = [
     ("english", "It's the dogs' bone; cannot, gonna.", "It 's the dogs ' bone ; can not , gon na ."),
     ("english", "``Old'' and \"new\" quotes", "`` Old '' and \" new \" quotes"),
     ("unicode", "L'homme dell’arte il-kelb м'ята", "L'homme dell’arte il-kelb м'ята"),
-    ("unicode", "ka=na-ti mi=lo x==y a=1", "ka=na-ti mi=lo x == y a = 1"),
+    ("unicode", "ka=na-ti mi=lo x==y a=1 ka~kata ~5", "ka=na-ti mi=lo x == y a = 1 ka~kata ~ 5"),
     ("unicode", "ሰላም፡ለዓለም፡ሁሉ።", "ሰላም ለዓለም ሁሉ ።"),
     ("french", "L'homme qu’il aime, aujourd'hui.", "L' homme qu’ il aime , aujourd'hui ."),
     ("french", "j'l'ai l'80%, quelqu'un", "j' l' ai l' 80 % , quelqu'un"),
