@@ -154,10 +154,10 @@ def parse_into(
     shared = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in files])
     names = {path: os.path.relpath(os.path.abspath(path), shared) + SUFFIXES[job.form] for path in files}
     with OutputFolder(folder, job.facts(), names, resume=resume) as output, make_engine(job, folder) as engine:
-        if output.kept:
+        if output.earlier_files:
             job.input_options.notify(
-                f"{folder}: keeps files of earlier calls: {', '.join(output.kept[:3])}"
-                + (f" and {len(output.kept) - 3:,} more" if len(output.kept) > 3 else "")
+                f"{folder}: keeps files of earlier calls: {', '.join(output.earlier_files[:3])}"
+                + (f" and {len(output.earlier_files) - 3:,} more" if len(output.earlier_files) > 3 else "")
             )
         # about ten seconds of work, also if this process divides each shard among several others
         size = SHARD_BYTES * (job.parser.processes if isinstance(engine, ThisProcess) else 1)

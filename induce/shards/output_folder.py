@@ -73,11 +73,11 @@ class OutputFolder:
         self.folder, self.names = folder, names
         self._lock = RunLock(Path(folder), "batch")
         try:
-            self.kept = self._write_note(dict(facts), resume)
+            self.earlier_files = self._write_note(dict(facts), resume)
             remedy = "remove the file if the texts are the same as when the job was begun"
             texts = read_records(Path(folder, TEXTS), TextRecord, remedy=remedy)
             self._texts = {record.file: record.text for record in texts}
-            self._kept_texts = {self._texts[name]: name for name in self.kept if name in self._texts}
+            self._earlier_texts = {self._texts[name]: name for name in self.earlier_files if name in self._texts}
             shards = read_records(Path(folder, SHARDS), ShardRecord, remedy="remove the file to parse everything again")
             self._shards = {(record.file, record.shard): record.result for record in shards}
         except BaseException:
@@ -146,9 +146,9 @@ class OutputFolder:
             if is_written and digest != recorded:
                 problem = f"has changed since {os.path.join(self.folder, name)} was written"
                 raise SynparseError(f"{path}: {problem}; remove that to parse it again")
-            if (kept := self._kept_texts.get(digest)) and os.path.getsize(path):
+            if (earlier := self._earlier_texts.get(digest)) and os.path.getsize(path):
                 problem = f"was parsed under another name in an earlier call, and would occur twice in {self.folder}"
-                raise SynparseError(f"{path}: {problem}; remove {os.path.join(self.folder, kept)} to continue")
+                raise SynparseError(f"{path}: {problem}; remove {os.path.join(self.folder, earlier)} to continue")
             if digest != recorded:
                 records.append(TextRecord(name, digest))
         append_records(Path(self.folder, TEXTS), records)

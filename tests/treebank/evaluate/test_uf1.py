@@ -286,7 +286,7 @@ def test_an_outer_bracket_is_ignored(label: str) -> None:
     assert [report.totals for report in bare] == [report.totals for report in topped]
 
 
-def test_top_is_no_bracket_even_alone() -> None:
+def test_a_single_top_does_not_count() -> None:
     golds = [SAFE, ["TOP", ("NN", "a")]]
     (score,) = score_trees(treebank_of(golds), [predicted_system(predictions_of(golds))], [CONVENTIONS["evalb"]])
     assert score.counts[1][:3] == (0, 0, 0)
