@@ -140,7 +140,7 @@ def _sentences_of(value: JsonObject, position: Location, rule: str) -> Iterator[
     A pair of SNLI or MultiNLI is two sentences, without a ``rule`` in the words of their published parses.
     """
     if "words" in value:
-        yield Sentence(tuple(_words(value["words"])), location=position)
+        yield Sentence(tuple(_words(value["words"])), **_origin(value, position))
     elif all(isinstance(value.get(key), str) for key in PAIR_KEYS):
         for key in PAIR_KEYS:
             parse = value.get(f"{key}_binary_parse")
@@ -152,7 +152,7 @@ def _sentences_of(value: JsonObject, position: Location, rule: str) -> Iterator[
     elif not isinstance(value.get("text"), str):
         raise ValueError('expected "words" (strings), "spans" (pairs of numbers), "distances" (numbers) or "text"')
     elif not rule:
-        yield Sentence(split_words(value["text"].replace("\n", " ")), location=position)
+        yield Sentence(split_words(value["text"].replace("\n", " ")), **_origin(value, position))
     else:
         for surface in tokenization(rule).surfaces(value["text"]):
             words = tuple(surface.text[start:end] for start, end in surface.spans)
