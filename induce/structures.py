@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from induce.sharpness_measures import Span, distance_sharpness, head_sharpness, margins, span_sharpness
+from treebank.base.errors import SynparseError
 from treebank.core.sentence import ROOT
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def _cut_tables(values: Tensor | np.ndarray, lengths: Tensor | np.ndarray, more:
 
 
 def _cut(values: Tensor, lengths: Tensor) -> list[Any]:
-    """The first ``lengths`` entries of each row, as lists."""
+    """The first ``lengths`` entries of each row, as lists. Raises SynparseError if there are fewer."""
+    shape, needed = tuple(values.shape), (len(lengths), int(lengths.max()) if len(lengths) else 0)
+    if len(shape) != 2 or shape[0] != needed[0] or shape[1] < needed[1]:
+        raise SynparseError(f"a model has returned numbers of the shape {shape}, not {needed}, one for each word")
     return [row[:length] for row, length in zip(values.tolist(), lengths.tolist(), strict=True)]
 
 

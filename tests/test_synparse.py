@@ -68,6 +68,11 @@ def test_empty_text_is_refused(text: list[str]) -> None:
         (lambda: synparse.phrases("mine.ptb", min_length=3, max_length=2), "no phrase has 3 to 2 words"),
         (lambda: synparse.evaluate("mine.ptb", "right", max_length="10"), "max_length cannot be '10'"),
         (lambda: synparse.report("english", gold="mine.ptb", max_length=0), "max_length cannot be 0"),
+        (lambda: synparse.evaluate("mine.ptb", {"r": "right"}), "baseline 'right' has its own name in tables"),
+        (
+            lambda: synparse.evaluate("mine.ptb", {"A": ["english"]}, {"A": ["english-grammar"]}),
+            "two systems are called 'A'; give them different names",
+        ),
         (lambda: list(synparse.search("NP", "(S (NP")), "cannot read this: this tree is never closed"),
         (lambda: list(synparse.Corpus([None])), "cannot read this: expected a Tree"),
         (lambda: list(synparse.Corpus(3)), "cannot read this: expected a Tree"),
@@ -124,3 +129,14 @@ def test_words_with_spaces_are_not_trained_on() -> None:
 
 def test_trees_are_made_from_brackets() -> None:
     assert synparse.Tree.from_text("(S (NP (DT the) (NN cat)) (VBD sat))").spans == ((0, 3), (0, 2))
+
+
+def test_each_of_several_families_is_scored() -> None:
+    families = {"A": ["english"]}, {"B": ["english-grammar", "english"]}
+    names = [row["System"] for row in synparse.evaluate("mine.ptb", *families).tables()[0].records()]
+    assert names == ["A english", "B english-grammar", "B english"]
+
+
+def test_one_sentence_is_parsed() -> None:
+    sentence = next(synparse.read("mine.ptb"))
+    assert [tree.words for tree in synparse.load("english").parse(sentence)] == [("the", "cat", "sat")]

@@ -27,7 +27,9 @@ DETAIL_FILES = SCORES, SENTENCES = ("scores.json", "sentences.tsv")
 
 
 def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str | None, overwrite: bool) -> None:
-    """Print the scores as ``form``, draw the ``worst`` trees, and write files into the folder ``details``."""
+    """Write files into the folder ``details``, print the scores as ``form``, and draw the ``worst`` trees."""
+    if details:
+        save_details(details, evaluation, overwrite=overwrite)
     if form == "csv":
         first, *others = evaluation.tables()
         print_csv([first._replace(footnotes=())])  # rows have the signatures
@@ -39,8 +41,6 @@ def show(evaluation: Evaluation, *, form: str, worst: int | None, details: str |
         if not any(getattr(score, f"by_{detail}", None) for score in evaluation.scores):
             needed = {"height": "trees", "relation": "gold heads with relations", "distance": "heads"}.get(detail, "")
             click.echo(f"note: no scores by {detail}, which needs {needed}", err=True)
-    if details:
-        save_details(details, evaluation, overwrite=overwrite)
     if worst:
         print_worst(evaluation, worst)
 

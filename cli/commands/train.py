@@ -196,7 +196,9 @@ def _check_heads(recipe: str | None, text: tuple[str, ...], *, is_single: bool) 
     """Raise UsageError if ``--heads`` has a word that is neither a style nor a text, or cannot have an effect."""
     from treebank.corpora.catalog import is_name
 
-    if recipe or is_single:
+    if recipe:
+        raise click.UsageError("--heads chooses a recipe itself; with --recipe, order the styles in the file")
+    if is_single:
         raise click.UsageError("--heads trains several models; for one, use --preset dmv-content or dmv-function")
     for word in text:
         if word.isalpha() and not is_name(word) and not Path(word).exists():

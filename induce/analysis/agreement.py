@@ -186,7 +186,8 @@ def agreement(
     voters = [make_voter(spec, spec.path, RECIPES[RECIPE], load) for spec in specs]
     outputs = {voter.output for voter in voters}
     if len(outputs) > 1:
-        raise SynparseError("some systems predict trees and some heads; add a decoder: RUN@decoder=heads-to-tree")
+        remedy = "add a decoder to a model, RUN@decoder=heads-to-tree, and compare files of one type"
+        raise SynparseError(f"some systems predict trees and some heads; {remedy}")
     is_tree = outputs == {"trees"}
     min_words = MIN_WORDS if is_tree else 1
     rules = [voter.tokenization for voter in voters]

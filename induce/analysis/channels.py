@@ -165,6 +165,10 @@ def correlate_channels(
         for name, count in sorted(sums.counts.items(), key=lambda item: (-item[1], item[0]))
         if count >= minimum
     ]
+    if len(sums.counts) == 1:
+        raise SynparseError(
+            f"{data}: all arcs have one relation, {next(iter(sums.counts))}, with which nothing correlates"
+        )
     if not relations:
         most = max(sums.counts.values(), default=0)
         hint = "lower the minimum" if most else "arcs need two words that the model reads"

@@ -35,7 +35,7 @@ from induce.decoding.heads import branching, heads_in_tree
 from induce.decoding.specification import NO_PRIORS, Prior, check_priors, parse_priors
 from induce.registry import PRIORS, load
 from induce.structures import SpanScores, Structure
-from treebank.base.errors import UsageError
+from treebank.base.errors import SynparseError, UsageError
 
 Array = np.ndarray
 
@@ -307,6 +307,8 @@ class AppliedPriors:
         adjusted = row
         for prior in self.priors:
             adjusted = load(PRIORS.get(prior.name).location)(adjusted, evidence, prior.strength)
+            if adjusted is None:
+                raise SynparseError(f"prior {prior.name!r} has returned no scores")
         is_same = adjusted is row or np.array_equal(adjusted, row)
         return Scores(row, None if is_same else adjusted)
 

@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
+from operator import index
 from typing import Any
 
 from induce.registry import DECODERS, PRIORS, DecoderEntry, Output, load, score_command
 from induce.structures import Distances, Structure
 from treebank.base.arguments import canonical
 from treebank.base.errors import SynparseError, UsageError
+from treebank.core.sentence import ROOT
+from treebank.core.tree import Tree
 
 NO_PRIORS = "none"
+OWN = "induce."  # beginning of the location of our own decoders
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,10 @@ def _number(text: str) -> float:
 
 
 def decoder(name: str) -> Any:
-    """Decoding function of a specification, ``NAME`` or ``NAME:OPTION``."""
-    function, options = load(decoder_entry(name).location), _decoder_options(name)
-    return partial(function, **options) if options else function
+    """Decoding function of a specification, ``NAME`` or ``NAME:OPTION``. The results of other packages are checked."""
+    entry, options = decoder_entry(name), _decoder_options(name)
+    function = partial(load(entry.location), **options) if options else load(entry.location)
+    return function if entry.location.startswith(OWN) else partial(_checked, name, entry, function)
 
 
 def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
@@ -128,6 +133,19 @@ def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
         return partial(load(entry.batch_location), **_decoder_options(name))
     decode = decoder(name)
     return lambda rows: list(map(decode, rows))
+
+
+def _checked(name: str, entry: DecoderEntry, decode: Callable[[Any], Any], row: Any) -> Any:
+    """The result of a decoder. Raises SynparseError if it is neither a tree nor heads, as its ``entry`` says."""
+    result, count = decode(row), entry.reads.words_of(row)
+    try:
+        if entry.gives == "trees":
+            Tree.from_spans([""] * count, [(index(span[0]), index(span[1])) for span in result])
+        elif len(result) != count or any(not ROOT <= index(head) < count or head == i for i, head in enumerate(result)):
+            raise ValueError(f"not the heads of {count} words: {result!r}")
+    except (TypeError, ValueError) as error:
+        raise SynparseError(f"decoder {name!r} ({entry.location}) has returned no {entry.gives}: {error}") from None
+    return result
 
 
 def k_best_decoder(name: str, gives: tuple[type[Structure], ...] = ()) -> Callable[[Any, int], list[tuple[float, Any]]]:

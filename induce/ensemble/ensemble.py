@@ -26,6 +26,7 @@ from induce.ensemble.voters import ParserVoter, Voter, Votes, make_voter
 from induce.parsing.load import load_parser
 from induce.parsing.parser import Parser, PredictOptions, Report, Words, with_rule
 from induce.parsing.reading import Reading
+from induce.storage.locate import PathType, locate
 from induce.structures import HeadDistribution, SpanScores, Structure
 from induce.workers.pool import map_in_workers, worker_count
 from treebank.base.arguments import ignore
@@ -208,6 +209,8 @@ def load_ensemble(
     folder, recipe = members_folder(path), RECIPES[description.normalization]
     voters = []
     for member, located in zip(description.members, description.located(folder).members, strict=True):
+        if not member.baseline and locate(located.path).type is PathType.MISSING:
+            raise SynparseError(f"{path}: its member {located.path} is missing; copy it, too, or combine again")
         if not member.baseline and digest_of(located.path) != member.sha256:
             raise SynparseError(f"{located.path}: this member has changed since {path} was made; combine again")
         voters.append(make_voter(member, located.path, recipe, load))

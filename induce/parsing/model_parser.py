@@ -320,7 +320,11 @@ class ModelParser(Parser):
             trees=trees,
             right_probability=self.right_probability,
         )
-        return self.model.structure(batch, query)
+        structure = self.model.structure(batch, query)
+        if not isinstance(structure, self.structure):
+            found, expected = type(structure).__name__, self.structure.__name__
+            raise SynparseError(f"model {self.name}: its method structure has returned {found}, not {expected}")
+        return structure
 
 
 def default_decoder(checkpoint: Checkpoint) -> str:

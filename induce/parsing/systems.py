@@ -115,13 +115,15 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
     paths = [(name, os.fspath(system)) for name, system in pairs if isinstance(system, str | os.PathLike)]
     names = [f"{name}={path}" if name else path for name, path in paths]
     baselines = [name for name in names if name in BASELINES or name in HEAD_BASELINES]
+    if renamed := next((path for name, path in paths if name and (path in BASELINES or path in HEAD_BASELINES)), ""):
+        raise SynparseError(f"baseline {renamed!r} has its own name in tables; leave out the other one")
     more_files, more_baselines = options.pop("predicted", ()), options.pop("baselines", ())
     folders = [name for name in names if name not in baselines and are_models(name)]
     files = [name for name in names if name not in baselines and name not in folders]
     for name in files:
         if not (os.path.lexists(name) or os.path.splitext(name)[1] or os.sep in name):
             baseline(name)  # suggests the nearest name
-    families = {name: system for name, system in pairs if _is_family(system)}
+    families = [pair for pair in pairs if _is_family(pair[1])]
     others = [pair for pair in pairs if not (isinstance(pair[1], str | os.PathLike) or _is_family(pair[1]))]
     models = []
     for number, (name, system) in enumerate(others, start=1):
@@ -134,8 +136,10 @@ def evaluate_systems(gold: Any, systems: Sequence[Any], **options: Any) -> Evalu
             kinds = "a parser, a path, the name of a baseline or a list of trees"
             raise SynparseError(f"system {number} is not {kinds}: {system!r}")
     groups = expand_models(folders)
-    for name, paths in families.items():
-        members = list(map(os.fspath, paths))
+    for name, family in families:
+        members = list(map(os.fspath, family))
+        if name in groups:
+            raise SynparseError(f"two systems are called {name!r}; give them different names")
         labeled = [f"{name} {os.path.basename(path)}={path}" for path in members]
         groups |= {name: labeled} if name else expand_arguments(members[:1], members[1:])
     models += load_systems(groups)

@@ -229,7 +229,8 @@ def confident_analysis(
     decode, words = specification.decoder(decoder), tuple(reading.leaves)
     if specification.decoder_entry(decoder).gives == "trees":
         tree, confidences = reading.confident_tree(decode(reading.scores), points=points)
-        return Analysis(name, words, (), tree, **_numbers(reading)), confidences
+        analysis = Analysis(name, words, (), tree, **_numbers(reading))
+        return replace(analysis, splits_highest=decoder == "unbiased"), confidences
     decoded = decode(reading.scores)
     heads = tuple(reading.all_heads(decoded))
     return Analysis(name, words, heads=heads, **_numbers(reading)), reading.head_confidences(decoded)

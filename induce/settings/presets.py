@@ -180,7 +180,8 @@ def resolve(
                 problem = f"model {name!r} is for {PURPOSE} {other!r}"
                 raise UnknownNameError(f"{problem}: {train_command(other)} --model {name}")
         models_of(purpose).get(model)
-    config = load_preset(preset or default_preset(model or DEFAULT_MODEL, purpose), model)
+    preset = preset or default_preset(model or DEFAULT_MODEL, purpose)
+    config = load_preset(preset, model)
     if config.purpose_name != purpose:
         problem = f"for {PURPOSE} {config.purpose_name!r}" if config.purpose_name else "for plain text"
         raise UsageError(f"preset {preset!r} is {problem}: {train_command(config.purpose_name)} --preset {preset}")

@@ -93,7 +93,9 @@ class RunRequest:
         name, entry = config.model_name, entry_of(config)
         if self.trees and not entry.learns_trees:
             learners = " and ".join(name for name, entry in MODELS.items() if entry.learns_trees)
-            raise SynparseError(f"model {name!r} learns from plain text alone; --trees is for {learners}")
+            raise SynparseError(
+                f"model {name!r} learns from plain text alone; --trees is for {learners} (--model NAME)"
+            )
         if self.text and not self.trees and not self.teachers and entry.learns_trees:
             raise SynparseError(
                 f"model {name!r} also learns from trees; give them with --trees TREEBANK, or a model with --teacher"

@@ -231,6 +231,20 @@ def test_search_picture_and_download_by_keyboard(browser: Browser, folder: Path,
 
 
 @needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_can_be_seen_in_both_color_schemes(browser: Browser, folder: Path, scheme: str) -> None:
+    browser.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.open(folder / "trees.html")
+    browser.value("document.querySelector('.detail button').click()")
+    ink, paper = (
+        browser.value(f"getComputedStyle(document.querySelector('{name}')).{key}.match(/[0-9]+/g).map(Number)")
+        for name, key in ((".results svg text", "fill"), ("body", "backgroundColor"))
+    )
+    browser.send("Emulation.setEmulatedMedia", features=[])
+    assert abs(sum(ink[:3]) - sum(paper[:3])) > 300
+
+
+@needs_browser
 def test_matches_are_marked_in_the_picture(browser: Browser, folder: Path) -> None:
     marks = "[...document.querySelectorAll('.results svg text.shared')].map(text => text.textContent)"
     for name, query, expected in [

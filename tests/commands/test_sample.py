@@ -90,6 +90,36 @@ def test_corrected_heads_are_saved(call: Caller, text: str, tmp_path: Path) -> N
     assert saved.startswith("# text = the teacher saw the old man .\n1\tthe\t_\t_\t_\t_\t3\tdep\t_\t_\n")
 
 
+HEADS = """(index, word, head) => {
+    const select = document.querySelectorAll(`#list li:nth-child(${index}) select`)[word];
+    select.focus();
+    select.value = head;
+    select.dispatchEvent(new Event('change'));
+    return document.activeElement === select;
+}"""
+
+
+@needs_browser
+def test_heads_keep_the_focus_and_are_a_tree(call: Caller, text: str, tmp_path: Path) -> None:
+    call("sample", text, "-m", "english-heads", "-o", "heads.html")
+    with Browser(tmp_path) as browser:
+        browser.open(tmp_path / "heads.html")
+        count = "document.getElementById('count').textContent"
+        before = browser.value("JSON.stringify(data.sentences[1].heads)")
+        dependent = browser.value("data.sentences[1].heads.findIndex(head => head)")
+        assert browser.value(f"({HEADS})(2, {dependent}, '0')")  # in another sentence than the current one
+        assert browser.value("current") == 1
+        browser.value("document.getElementById('check').click()")
+        assert 'exactly one word has the head "root", not 2' in browser.value(count)
+        browser.value("document.getElementById('undo').click()")
+        assert browser.value("JSON.stringify(data.sentences[1].heads)") == before
+        assert browser.value(f"({HEADS})(1, 0, '2') && ({HEADS})(1, 1, '1')")
+        browser.value("document.getElementById('check').click()")
+        assert "form a circle" in browser.value(count)
+        assert browser.value("document.getElementById('save').disabled")
+        assert browser.problems == []
+
+
 Span = tuple[int, int]
 STEPS = """(steps => steps.map(([name, start, end]) => {
     [anchor, cursor] = [start, end - 1];

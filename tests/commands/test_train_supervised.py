@@ -69,7 +69,7 @@ def test_both_sets_of_distances_are_drawn_next_to_gold(call: Caller, parser: Pat
 
 
 def test_trees_need_a_model_and_the_model_needs_trees(call: Caller, copy: Path) -> None:
-    problem = "model 'onlstm' learns from plain text alone; --trees is for onlstm-syd and prpn-syd"
+    problem = "model 'onlstm' learns from plain text alone; --trees is for onlstm-syd and prpn-syd (--model NAME)"
     assert call.refusal("train", "--resume", "--trees", "gold.ptb", "-o", copy) == problem
     assert call.refusal("train", "in.txt", "--trees", "gold.ptb", "-o", "run") == problem
     problem = "model 'onlstm-syd' also learns from trees; give them with --trees TREEBANK, or a model with --teacher"

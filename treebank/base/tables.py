@@ -73,9 +73,10 @@ class Table(NamedTuple):
         return all(isinstance(row[index], str) for row in self.rows)
 
     def html(self) -> str:
-        """The table as HTML, for notebooks."""
-        header = "".join(f"<th>{escape(name)}</th>" for name in self.header())
-        rows = ["".join(f"<td>{escape(text)}</td>" for text in row) for row in self.texts()]
+        """The table as HTML without empty columns, for notebooks."""
+        table = self.without_empty_columns()
+        header = "".join(f"<th>{escape(name)}</th>" for name in table.header())
+        rows = ["".join(f"<td>{escape(text)}</td>" for text in row) for row in table.texts()]
         body = "\n".join(f"<tr>{row}</tr>" for row in rows)
         notes = "".join(f"<br>{escape(note)}" for note in self.footnotes)
         return (

@@ -18,7 +18,7 @@ from treebank.base.errors import SynparseError
 from treebank.base.tables import quantity
 from treebank.convert.concat_syn import ConcatSyn, WordAlignment, count_forms
 from treebank.core.dependency import delete, phrase_tree
-from treebank.core.head_rules import DEFAULT_RULES
+from treebank.core.head_rules import DEFAULT_RULES, NO_LABELS
 from treebank.core.relations import with_relations
 from treebank.core.sentence import ROOT, Sentence, bare_label, tags_are_penn, word_mask
 from treebank.core.tree import TRACE, Span, Tree
@@ -331,6 +331,5 @@ class Losses:
             yield f"these parts of sentences are left out: {parts}"
         if self._without_labels:
             yield (
-                f"{self._without_labels:,} trees have no labels, so no head rule fits and heads are arbitrary; "
-                "models of heads predict them: synparse parse --format conllu"
+                f"{self._without_labels:,} {NO_LABELS}; models of heads predict them: synparse parse --format conllu"
             )

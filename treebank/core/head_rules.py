@@ -90,6 +90,7 @@ WHPP    > IN TO *
 *       > *
 """
 
+NO_LABELS = "trees have no labels, so no head rule fits and heads are arbitrary"
 DEFAULT_RULES = "collins"
 CONJUNCTIONS = frozenset({"CC", "CONJP"})
 PUNCTUATION = ALL_PUNCTUATION_TAGS | {UNIVERSAL_PUNCTUATION}

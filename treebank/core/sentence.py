@@ -199,13 +199,15 @@ def as_sentence(words: Words) -> Sentence:
 
 
 def each_sentence(sentences: Iterable[Words]) -> Iterator[Sentence]:
-    """Iterate over ``sentences``, where a single string counts as one sentence.
+    """Iterate over ``sentences``, where a single string or `Sentence` counts as one sentence.
 
     Raises TypeError if they are not iterable.
     """
+    if isinstance(sentences, str | Sentence):
+        sentences = [sentences]
     if not isinstance(sentences, Iterable):
         raise TypeError(f"give a list of sentences, not {sentences!r}")
-    return map(as_sentence, [sentences] if isinstance(sentences, str | Sentence) else sentences)
+    return map(as_sentence, sentences)
 
 
 @dataclass(frozen=True, slots=True)

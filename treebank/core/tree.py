@@ -6,11 +6,12 @@ has its spans ready for scoring. Words count from 0 and spans are half-open.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treebank.core import brackets
 from treebank.core.brackets import Span
@@ -18,7 +19,15 @@ from treebank.core.brackets import Span
 if TYPE_CHECKING:
     import nltk
 
+_SPACE = re.compile("[ \t\r\n]+")  # ends words in files
 TRACE = "-NONE-"  # the Penn Treebank's tag of an empty element
+
+
+class _End(NamedTuple):
+    """The end of a bracket: its first word and its label."""
+
+    start: int
+    label: str
 
 
 def escape(text: str) -> str:
@@ -110,24 +119,31 @@ class Tree:
 
     @classmethod
     def from_nltk(cls, tree: nltk.Tree) -> Tree:
-        """The tree of an nltk tree. The label of a subtree that contains only a string is the tag of that word."""
+        """The tree of an nltk tree. The label of a subtree that contains only a string is the tag of that word.
+
+        Leaves may also be pairs of a word and its tag. A space in a word becomes U+00A0. Raises TypeError for others.
+        """
         words: list[str] = []
         tags: list[str] = []
         brackets: list[tuple[Span, str]] = []  # inner ones first
         todo: list[Any] = [tree]
         while todo:
-            node = todo.pop()
-            if isinstance(node, tuple):  # first word and label of a bracket that is complete
-                start, label = node
-                brackets += [((start, len(words)), label)] * (start < len(words))
-            elif isinstance(node, str):
-                words.append(node)
-                tags.append("")
-            elif len(node) == 1 and isinstance(node[0], str):
-                words.append(node[0])
-                tags.append(str(node.label()))
+            node: Any = todo.pop()
+            if isinstance(node, _End):
+                brackets += [((node.start, len(words)), node.label)] * (node.start < len(words))
+                continue
+            tag = ""
+            if hasattr(node, "label") and len(node) == 1 and isinstance(node[0], str):
+                node, tag = node[0], str(node.label())
+            elif isinstance(node, tuple) and len(node) == 2:
+                node, tag = node
+            if isinstance(node, str):
+                words.append(_SPACE.sub("\u00a0", node))
+                tags.append(tag)
+            elif hasattr(node, "label"):
+                todo += [_End(len(words), str(node.label())), *reversed(node)]
             else:
-                todo += [(len(words), str(node.label())), *reversed(node)]
+                raise TypeError(f"a leaf of this nltk tree is {node!r}, not a string")
         return cls.from_brackets(words, tags, reversed(brackets))
 
     def to_nltk(self) -> nltk.Tree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from treebank.core.sentence import ROOT
@@ -24,6 +25,9 @@ _SPECIAL = {
     "&": r"\symbol{38}",  # \& divides the words of tikz-dependency
     **{character: f"\\{character}" for character in "{}$#_%"},
 }
+_LIGATURE = re.compile(
+    r"(?<=-)(?=-)|(?<=`)(?=`)|(?<=')(?=')|(?<=,)(?=,)|(?<=[?!])(?=`)"
+)  # within --, ``, ?` and others
 LINE_BREAK = "\\\\"
 _LINES = {Ink.MISSED: "densely dashed", Ink.EXTRA: "densely dotted"}
 _COMPARED = (Ink.SHARED, Ink.MISSED, Ink.EXTRA, Ink.FAINT)
@@ -102,8 +106,9 @@ def blocks(marked: Marked) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """``text`` with special characters of TeX escaped, and ``?`` for unprintable characters."""
-    return "".join(_SPECIAL.get(character, character if character.isprintable() else "?") for character in text)
+    """``text`` with special characters of TeX escaped, without ligatures, and ``?`` for unprintable characters."""
+    characters = (_SPECIAL.get(character, character if character.isprintable() else "?") for character in text)
+    return _LIGATURE.sub("{}", "".join(characters))
 
 
 def _brackets(branches: Branches, top: int, inks: Sequence[Ink], below: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -24,7 +24,8 @@ WITH_GOLD = {
 }
 GLOSS_ROWS = ("MSeg", "MGloss", "Gloss")  # entries of MISC that are set under the words
 TRANSLATION = re.compile(r"text_[a-z]{2,3}(-\w+)?")  # comments of CoNLL-U
-WITH_DISTANCES = {Ink.BAR: "distance; highest bars are split first"}
+WITH_DISTANCES = {Ink.BAR: "distance; highest bars are split first"}  # by the decoder `unbiased`
+WITH_OTHER_DISTANCES = {Ink.BAR: "distance"}
 WITH_EACH_OTHER = {Ink.PLAIN: "in all analyses", Ink.EXTRA: "not in all analyses"}
 
 
@@ -35,7 +36,8 @@ class Analysis:
     ``heads`` and ``relations`` have one entry per word, as in `Sentence`. ``distances`` has one value per word, for the
     gap before it, and NaN for a word that the model did not receive. ``probabilities[i][j]`` is P(word j heads word i),
     and on the diagonal P(word i is the root). ``below`` are rows of one text per word that are set under the words,
-    such as morphemes and glosses, and ``translation`` is set under all of them.
+    such as morphemes and glosses, and ``translation`` is set under all of them. ``splits_highest`` says that
+    the highest distances split the tree first.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Analysis:
     probabilities: tuple[tuple[float, ...], ...] = ()
     below: tuple[tuple[str, ...], ...] = ()
     translation: str = ""
+    splits_highest: bool = True
 
     @classmethod
     def of_sentence(cls, sentence: Sentence, name: str = "") -> Analysis:
@@ -173,7 +176,9 @@ class Picture:
     def legend(self) -> Mapping[Ink, str]:
         """The meaning of each ink, without those of a comparison if nothing is compared."""
         each_other = WITH_EACH_OTHER if self.gold is None and _are_comparable(self.analyses) else {}
-        bars = WITH_DISTANCES if any(analysis.distances for analysis in self.analyses) else {}
+        barred = [analysis for analysis in self.analyses if analysis.distances]
+        split = all(analysis.splits_highest for analysis in barred)
+        bars = {} if not barred else WITH_DISTANCES if split else WITH_OTHER_DISTANCES
         return {**(WITH_GOLD if self.is_compared else each_other), **bars}
 
     def check_compared(self) -> None:

@@ -65,20 +65,27 @@ function word(sentence, index) {
   });
   const select = element('select', {ariaLabel: `Head of ${sentence.words[index]}`}, ...options);
   select.value = sentence.heads[index];
-  select.addEventListener('change', () => change(() => { sentence.heads[index] = Number(select.value); }));
+  select.addEventListener('change', () => {
+    const head = Number(select.value);  // before the sentence is drawn again
+    if (sentence !== data.sentences[current]) go(data.sentences.indexOf(sentence));
+    change(() => { sentence.heads[index] = head; });
+  });
   return element('span', {className: 'dependent'}, button, select);
 }
 
 function draw(index) {
   const sentence = data.sentences[index], item = list.children[index];
   const box = item.querySelector('.tree');
-  box.replaceChildren(...boxes(sentence, 0, sentence.words.length, hasHeads ? [] : sentence.spans));
+  if (!hasHeads || !box.hasChildNodes()) {  // lists of heads remain, so that they keep the focus
+    box.replaceChildren(...boxes(sentence, 0, sentence.words.length, hasHeads ? [] : sentence.spans));
+  }
+  box.querySelectorAll('select').forEach((select, k) => { select.value = sentence.heads[k]; });
   item.querySelector('input').checked = sentence.done;
   item.classList.toggle('current', index === current);
   const [start, end] = range();
-  for (const button of index === current ? box.querySelectorAll('.word') : []) {
+  for (const button of box.querySelectorAll('.word')) {
     const position = Number(button.dataset.index);
-    button.classList.toggle('selected', position >= start && position < end);
+    button.classList.toggle('selected', index === current && position >= start && position < end);
   }
   const done = data.sentences.filter(each => each.done).length;
   document.getElementById('count').textContent = `${done} of ${data.sentences.length} checked`;
@@ -100,6 +107,28 @@ function go(index) {
   draw(last);
   draw(current);
   list.children[current].scrollIntoView({block: 'nearest'});
+}
+
+// What is wrong with heads that are no tree, or ''.
+function problem(heads) {
+  const roots = heads.filter(head => !head).length;
+  if (roots !== 1) return `exactly one word has the head "root", not ${roots}`;
+  const start = heads.findIndex((_, k) => {
+    let word = k + 1;
+    for (let step = 0; word && step < heads.length; step += 1) word = heads[word - 1];
+    return word;
+  });
+  return start < 0 ? '' : `the heads above word ${start + 1} form a circle`;
+}
+
+// Mark a sentence as checked or not. Returns whether it is checked.
+function mark(index, done) {
+  const sentence = data.sentences[index], text = done && hasHeads ? problem(sentence.heads) : '';
+  sentence.done = done && !text;
+  store();
+  draw(index);
+  if (text) document.getElementById('count').textContent = `Not checked: ${text}.`;
+  return sentence.done;
 }
 
 const actions = {
@@ -127,11 +156,7 @@ const actions = {
     go(state[0]);
   },
   check() {
-    const sentence = data.sentences[current];
-    sentence.done = !sentence.done;
-    store();
-    draw(current);
-    if (sentence.done) go(current + 1);
+    if (mark(current, !data.sentences[current].done)) go(current + 1);
   },
   save() {
     const checked = data.sentences.filter(sentence => sentence.done);
@@ -147,6 +172,7 @@ const actions = {
 };
 
 function move(step, extend) {
+  if (getComputedStyle(list.children[current].querySelector('.tree')).direction === 'rtl') step = -step;
   cursor = Math.max(0, Math.min(data.sentences[current].words.length - 1, cursor + step));
   if (!extend) anchor = cursor;
   draw(current);
@@ -205,7 +231,7 @@ for (const button of document.querySelectorAll('nav button')) {
 
 data.sentences.forEach((sentence, index) => {
   const box = element('input', {type: 'checkbox', ariaLabel: `Sentence ${index + 1} is correct`});
-  box.addEventListener('change', () => { go(index); sentence.done = box.checked; store(); draw(index); });
+  box.addEventListener('change', () => { go(index); mark(index, box.checked); });
   const label = element('label', {}, box, ` ${index + 1}`);
   list.append(element('li', {}, label, element('div', {className: 'tree', dir: 'auto'})));
 });

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from induce.decoding.specification import decoder
-from induce.registry import DECODERS
+from induce.decoding.specification import decoder, decoder_together
+from induce.registry import DECODERS, DecoderEntry
 from induce.structures import Distances, HeadDistribution, Heights, Impact, SpanScores, StackDecisions, Structure
 from treebank.base.errors import SynparseError
 from treebank.core.dependency import is_tree
@@ -76,3 +77,47 @@ def test_invalid_rows_are_refused(structure: type[Structure], row: Any, message:
     for name in names:
         with pytest.raises(SynparseError, match=message):
             decoder(name)(row)
+
+
+@pytest.mark.parametrize(
+    ("name", "gives", "problem"),
+    [
+        ("crossing", "trees", r"returned no trees: span \(1, 3\) crosses another span"),
+        ("nothing", "trees", "returned no trees: 'NoneType' object is not iterable"),
+        ("own_heads", "heads", r"returned no heads: not the heads of 3 words: \[0, 0, 0\]"),
+        ("far_heads", "heads", r"returned no heads: not the heads of 3 words: \[-1, 3, 0\]"),
+    ],
+)
+def test_wrong_results_of_another_package_are_reported(
+    monkeypatch: pytest.MonkeyPatch, name: str, gives: Any, problem: str
+) -> None:
+    reads = Distances if gives == "trees" else HeadDistribution
+    monkeypatch.setitem(DECODERS.entries, name, DecoderEntry(f"{__name__}:{name}", reads, gives))
+    row = [0.0] * 3 if gives == "trees" else np.full((3, 3), 1 / 3)
+    for decode in (decoder(name), lambda row: decoder_together(name)([row])):
+        with pytest.raises(SynparseError, match=rf"decoder '{name}' \({__name__}:{name}\) has {problem}"):
+            decode(row)
+
+
+def crossing(row: Any) -> Any:
+    return [(0, 2), (1, 3)]
+
+
+def nothing(row: Any) -> None:
+    return None
+
+
+def own_heads(row: Any) -> Any:
+    return [0, 0, 0]
+
+
+def far_heads(row: Any) -> Any:
+    return [-1, 3, 0]
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (1, 3), (2, 3, 1)])
+def test_numbers_of_a_wrong_shape_are_reported(shape: tuple[int, ...]) -> None:
+    """Those of a model of another package."""
+    structure = Distances(torch.zeros(shape), torch.tensor([3, 2]))
+    with pytest.raises(SynparseError, match=r"a model has returned numbers of the shape .*, not \(2, 3\)"):
+        structure.rows()

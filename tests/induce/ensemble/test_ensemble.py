@@ -259,6 +259,8 @@ def test_ensemble_in_a_file_can_be_moved_and_a_changed_member_is_an_error(runs: 
     with pytest.raises(SynparseError, match="has changed since"):
         load_parser(tmp_path / "beside")
     shutil.rmtree(tmp_path / "own")
+    with pytest.raises(SynparseError, match=r"beside: its member .*own is missing; copy it, too, or combine again"):
+        load_parser(tmp_path / "beside")
     shutil.rmtree(tmp_path / "beside")
     file.rename(moved)
     for path in (moved, tmp_path / "copy.safetensors"):

@@ -53,6 +53,21 @@ def test_nltk_and_back() -> None:
     assert Tree.from_nltk(nltk_tree) == tree
 
 
+def test_leaves_of_nltk_trees_are_words_with_or_without_tags() -> None:
+    import nltk
+
+    def tree(*children: object) -> nltk.Tree:
+        return nltk.Tree("S", children)
+
+    words = Tree.from_nltk(tree(nltk.Tree("NP", ["New York", "City"]), "is"))
+    assert words == Tree.from_text(str(words))
+    assert words.words == ("New\u00a0York", "City", "is")
+    chunks = Tree.from_nltk(tree(nltk.Tree("NP", [("the", "DT"), ("dog", "NN")]), ("ran", "VBD")))
+    assert str(chunks) == "(S (NP (DT the) (NN dog)) (VBD ran))"
+    with pytest.raises(TypeError, match="a leaf of this nltk tree is 1, not a string"):
+        Tree.from_nltk(tree(1, 2))
+
+
 def test_deletion_takes_empty_brackets_along() -> None:
     tree = Tree.from_text(SENTENCE).without_traces()
     assert str(tree) == "(S (NP-SBJ (DT the) (NN man)) (VP (VBZ sleeps)))"

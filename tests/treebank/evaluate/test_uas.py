@@ -157,6 +157,12 @@ def test_a_sentence_without_tags_among_others() -> None:
         only(treebank(*[tagged] * 9, bare), UDGN)
 
 
+def test_trees_without_labels_give_no_heads() -> None:
+    tree = Tree.from_spans(["The", "cat", "sat"], [(0, 2)])
+    with pytest.raises(SynparseError, match="no head rule fits and heads are arbitrary; score trees, or give gold"):
+        only(treebank(Sentence(tree.words, (), tree)), UDGN)
+
+
 def test_heads_from_trees_are_named() -> None:
     tree = Tree.from_text("(S (NP (DT the) (NN man)) (VP (TO to) (VP (VB go))))")
     gold = treebank(Sentence(tree.words, tree.tags, tree))
