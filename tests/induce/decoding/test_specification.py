@@ -117,7 +117,7 @@ def far_heads(row: Any) -> Any:
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 3), (2, 3, 1)])
 def test_numbers_of_a_wrong_shape_are_reported(shape: tuple[int, ...]) -> None:
-    """Those of a model of another package."""
+    """A model of another package can give them."""
     structure = Distances(torch.zeros(shape), torch.tensor([3, 2]))
     with pytest.raises(SynparseError, match=r"a model has returned numbers of the shape .*, not \(2, 3\)"):
         structure.rows()
