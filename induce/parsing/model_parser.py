@@ -322,8 +322,8 @@ class ModelParser(Parser):
         )
         structure = self.model.structure(batch, query)
         if not isinstance(structure, self.structure):
-            given, expected = type(structure).__name__, self.structure.__name__
-            raise SynparseError(f"model {self.name}: its method structure has returned {given}, not {expected}")
+            actual, expected = type(structure).__name__, self.structure.__name__
+            raise SynparseError(f"model {self.name}: its method structure has returned {actual}, not {expected}")
         return structure
 
 
