@@ -92,11 +92,14 @@ def _cut_tables(values: Tensor | np.ndarray, lengths: Tensor | np.ndarray, more:
     return [table[:n, : n + more].copy() for table, n in zip(tables, lengths.tolist(), strict=True)]
 
 
-def _cut(values: Tensor, lengths: Tensor) -> list[Any]:
-    """The first ``lengths`` entries of each row, as lists. Raises SynparseError if there are fewer."""
-    shape, needed = tuple(values.shape), (len(lengths), int(lengths.max()) if len(lengths) else 0)
-    if len(shape) != 2 or shape[0] != needed[0] or shape[1] < needed[1]:
-        raise SynparseError(f"a model has returned numbers of the shape {shape}, not {needed}, one for each word")
+def _cut(values: Tensor, lengths: Tensor, *entry: int) -> list[Any]:
+    """The first ``lengths`` entries of each row, as lists. Raises SynparseError for another shape.
+
+    ``entry`` is the shape of an entry, which is a number without it.
+    """
+    shape, needed = tuple(values.shape), (len(lengths), int(lengths.max()) if len(lengths) else 0, *entry)
+    if shape[:1] + shape[2:] != needed[:1] + needed[2:] or shape[1] < needed[1]:
+        raise SynparseError(f"a model has returned numbers of the shape {shape}, not {needed}, one entry for each word")
     return [row[:length] for row, length in zip(values.tolist(), lengths.tolist(), strict=True)]
 
 
@@ -106,10 +109,11 @@ class _WithDistances(Structure):
     supports = "trees"
     values: Tensor
     lengths: Tensor
+    entry: ClassVar[tuple[int, ...]] = ()  # shape of the values of a word
 
     def rows(self) -> list[Any]:
         """The values of each word, one list per sentence."""
-        return _cut(self.values, self.lengths)
+        return _cut(self.values, self.lengths, *self.entry)
 
     @classmethod
     def gaps(cls, row: Any) -> Sequence[float]:
@@ -166,6 +170,7 @@ class Heights(_WithDistances):
     """
 
     name = "heights"
+    entry = (2,)
     rows_are = "a list of pairs of numbers: gap before the word, height"
     entries = "heights"
     values: Tensor

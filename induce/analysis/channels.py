@@ -7,7 +7,7 @@ The data points are the gold arcs: for each arc, the weight with which a channel
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -165,14 +165,7 @@ def correlate_channels(
         for name, count in sorted(sums.counts.items(), key=lambda item: (-item[1], item[0]))
         if count >= minimum
     ]
-    if len(sums.counts) == 1:
-        raise SynparseError(
-            f"{data}: all arcs have one relation, {next(iter(sums.counts))}, with which nothing correlates"
-        )
-    if not relations:
-        most = max(sums.counts.values(), default=0)
-        hint = "lower the minimum" if most else "arcs need two words that the model reads"
-        raise SynparseError(f"{data}: no relation has {minimum} arcs; the most frequent one has {most}; {hint}")
+    _check_relations(sums.counts, minimum, data)
     if controls:
         relations = _with_controls(relations, source, model, sums, device)
     return ChannelReport(
@@ -187,6 +180,15 @@ def correlate_channels(
         derived=source.derived,
         relations=relations,
     )
+
+
+def _check_relations(counts: Mapping[str, int], minimum: int, data: str) -> None:
+    """Raise SynparseError if ``data`` has a single relation, or none with ``minimum`` arcs."""
+    if len(counts) == 1:
+        raise SynparseError(f"{data}: all arcs have one relation, {next(iter(counts))}, with which nothing correlates")
+    if (most := max(counts.values(), default=0)) < max(1, minimum):
+        hint = "lower the minimum" if most else "arcs need two words that the model reads"
+        raise SynparseError(f"{data}: no relation has {minimum} arcs; the most frequent one has {most}; {hint}")
 
 
 class _Arcs:

@@ -101,9 +101,12 @@ def test_a_model_or_an_output_named_twice_is_refused(call: Caller, model: Path, 
         assert call.usage(command, model) == f"Error: unexpected argument '{model}'; name a model with -m"
     assert call.usage("parse", "-m", model, text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
     assert call.usage("train", text, "-o", "a", "-o", "b") == "Error: -o was given 2 times"
-    for options in ("--model npcfg --heads", "--seeds 1,2 --heads", "--recipe heads --heads"):
-        problem = call.usage("train", text, "-o", "a", *options.split())
-        assert problem == "Error: --heads trains several models; for one, use --preset dmv-content or dmv-function"
+    for options, problem in (
+        ("--model npcfg", "--heads trains several models; for one, use --preset dmv-content or dmv-function"),
+        ("--seeds 1,2", "--heads trains several models; for one, use --preset dmv-content or dmv-function"),
+        ("--recipe heads", "--heads chooses a recipe itself; with --recipe, order the styles in the file"),
+    ):
+        assert call.usage("train", text, "-o", "a", *options.split(), "--heads") == f"Error: {problem}"
     problem = call.usage("train", text, "-o", "a", "--seeds", "1,2")
     assert problem.startswith("Error: --seeds trains one model several times; name it with --model or --preset, or")
     problem = call.usage("train", text, "-o", "a", "--heads", "contents")
