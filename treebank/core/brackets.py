@@ -31,8 +31,8 @@ _MAX_ENTRIES = 1 << 16  # of each cache
 BRACKET_OR_WORD = re.compile(r"[()]|[^ \t\n()]+")
 
 HELP_OPEN = "add the missing ')', or take the tree out"
-AS_BARE = "if every token is a word, --input-format bare"
 HELP_CLOSE = "take it out, or add the missing '('"
+AS_BARE = "if every token is a word, give --input-format bare"
 
 
 class Problem(NamedTuple):
@@ -62,7 +62,7 @@ def diagnose(text: str) -> Problem:
         for empty in _EMPTY.finditer(text):
             label = shorten(empty[1])[1:-1]
             if empty[1].isalpha() and empty[1] != empty[1].upper():  # a word, as in (dog), and not a phrase, as in (NP)
-                problem = f"the leaf ({label}) needs a tag and a word, (TAG word), or {AS_BARE}"
+                problem = f"the leaf ({label}) needs a tag and a word, (TAG word); {AS_BARE}"
                 return Problem(empty.start(), problem, is_bare=True)
             if any(map(str.isalnum, label)):
                 problem = f"the bracket ({label}) has no word; add one, ({label} word), or delete the bracket"
