@@ -122,22 +122,25 @@ def _number(text: str) -> float:
 def decoder(name: str) -> Any:
     """Decoding function of a specification, ``NAME`` or ``NAME:OPTION``. The results of other packages are checked."""
     entry, options = decoder_entry(name), _decoder_options(name)
-    function = partial(load(entry.location), **options) if options else load(entry.location)
-    return function if entry.location.startswith(OWN) else partial(_checked, name, entry, function)
+    decode = partial(load(entry.location), **options) if options else load(entry.location)
+    return decode if entry.location.startswith(OWN) else lambda row: _checked(name, entry, row, decode(row))
 
 
 def decoder_together(name: str) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Function from the rows of several sentences to their trees or heads."""
+    """Function from the rows of several sentences to their trees or heads. Those of other packages are checked."""
     entry = decoder_entry(name)
-    if entry.batch_location:
-        return partial(load(entry.batch_location), **_decoder_options(name))
-    decode = decoder(name)
-    return lambda rows: list(map(decode, rows))
+    if not entry.batch_location:
+        decode = decoder(name)
+        return lambda rows: list(map(decode, rows))
+    decode_rows = partial(load(entry.batch_location), **_decoder_options(name))
+    if entry.batch_location.startswith(OWN):
+        return decode_rows
+    return lambda rows: [_checked(name, entry, *pair) for pair in zip(rows, decode_rows(rows), strict=True)]
 
 
-def _checked(name: str, entry: DecoderEntry, decode: Callable[[Any], Any], row: Any) -> Any:
-    """The result of a decoder. Raises SynparseError if it is neither a tree nor heads, as its ``entry`` says."""
-    result, count = decode(row), entry.reads.words_of(row)
+def _checked(name: str, entry: DecoderEntry, row: Any, result: Any) -> Any:
+    """The result of a decoder for ``row``. Raises SynparseError if it is not the tree or heads of so many words."""
+    count = entry.reads.words_of(row)
     try:
         if entry.gives == "trees":
             Tree.from_spans([""] * count, [(index(span[0]), index(span[1])) for span in result])
