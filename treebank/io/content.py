@@ -1,9 +1,8 @@
-"""Content of files: the format of its first lines, text and trees of another format, and signs of damage.
+"""Content of files: the format of its first lines, and text and trees of another format.
 
 A format is detected only if most of the first lines have it, because a first line can look like anything. Text and
 trees are refused if they are evidently something else, because a result from them would be wrong. The message names the
-likely format, the share of lines or words that show it, an example and a remedy. Signs of damage in sentences that are
-valid are reported in notes at the end of a file.
+likely format, the share of lines or words that show it, an example and a remedy.
 """
 
 from __future__ import annotations
@@ -349,6 +348,10 @@ _NAME = r"((?:[A-Z]|[a-z]+[0-9])[\w.'-]*(?: [\w.'-]+){0,2})"
 _SPEAKER = re.compile(rf"\s*(?:[\[(<*]?{_NAME}[\])>]? ?: +|[\[<]{_NAME}[\]>] +)\S.*")
 _NUMBERED = re.compile(r"\s*[(\[#]?(?:[^\W\d_][\w.-]*[._-]|[^\W\d_]*|[0-9]+[.:])0*([0-9]+)[.):\]]*\s+(?=\S)")
 _NO_FIRST_WORD = "sed -E 's/^[[:blank:]]*[^[:blank:]]+[[:blank:]]+//' IN > OUT"
+_QUOTED = re.compile(r'".*"\s*')
+_ONE_COLUMN = (
+    "this looks like a table of one column in quotation marks; write its text into a file, one sentence per line"
+)
 _SPACES = "\u3000\u00a0\u200b\u1361\u2002\u2003\u2009\u202f"  # which belong to words
 MIN_COLUMN_SHARE = 0.9  # of the lines with the most frequent number of cells
 MIN_SPEAKER_SHARE = 0.5  # of the lines that begin with the name of a speaker
@@ -375,7 +378,7 @@ def text_problem(head: str, *, is_raw: bool = False, is_table: bool = False) -> 
         or _table_problem(lines, least=2 if is_table else MIN_ROWS)
         or _columns_problem(lines)
         or _table_problem(lines, least=2 if is_table else MIN_WORD_ROWS, of_words=True)
-        or (_quotes_problem(lines) if is_table else "")
+        or (_ONE_COLUMN if is_table and _most(lines, _QUOTED.fullmatch) else "")
         or _numbers_problem(lines)
         or _first_problem(_MARKUP, lines, "lines")
         or _first_problem(
@@ -405,13 +408,6 @@ def _json_problem(lines: Lines) -> str:
     if is_open and re.match(r'\s*(?:[\[{]|"[^"]*"\s*[:,]|-?[0-9.]+,?$)', lines[-1 if len(lines) == 1 else 1]):
         return "this is JSON over several lines; give one object per line (jq -c '.[]' IN > OUT)"
     return ""
-
-
-def _quotes_problem(lines: Lines) -> str:
-    """The message for a table of one column, whose cells are in quotation marks."""
-    if not _most(lines, re.compile(r'".*"\s*').fullmatch):
-        return ""
-    return "this looks like a table of one column in quotation marks; write its text into a file, one sentence per line"
 
 
 def _speakers_problem(lines: Lines) -> str:
