@@ -92,14 +92,14 @@ def _cut_tables(values: Tensor | np.ndarray, lengths: Tensor | np.ndarray, more:
     return [table[:n, : n + more].copy() for table, n in zip(tables, lengths.tolist(), strict=True)]
 
 
-def _cut(values: Tensor, lengths: Tensor, *entry: int) -> list[Any]:
-    """The first ``lengths`` entries of each row, as lists. Raises SynparseError for another shape.
+def _cut(values: Tensor, lengths: Tensor, *size: int) -> list[Any]:
+    """The first ``lengths`` values of each row, as lists. Raises SynparseError for another shape.
 
-    ``entry`` is the shape of an entry, which is a number without it.
+    A value is a number, or has the shape ``size``.
     """
-    shape, needed = tuple(values.shape), (len(lengths), int(lengths.max()) if len(lengths) else 0, *entry)
+    shape, needed = tuple(values.shape), (len(lengths), int(lengths.max()) if len(lengths) else 0, *size)
     if shape[:1] + shape[2:] != needed[:1] + needed[2:] or shape[1] < needed[1]:
-        raise SynparseError(f"a model has returned numbers of the shape {shape}, not {needed}, one entry for each word")
+        raise SynparseError(f"a model has returned numbers of the shape {shape}, not {needed}, a value for each word")
     return [row[:length] for row, length in zip(values.tolist(), lengths.tolist(), strict=True)]
 
 
@@ -109,11 +109,11 @@ class _WithDistances(Structure):
     supports = "trees"
     values: Tensor
     lengths: Tensor
-    entry: ClassVar[tuple[int, ...]] = ()  # shape of the values of a word
+    value_size: ClassVar[tuple[int, ...]] = ()  # shape of the value of a word
 
     def rows(self) -> list[Any]:
         """The values of each word, one list per sentence."""
-        return _cut(self.values, self.lengths, *self.entry)
+        return _cut(self.values, self.lengths, *self.value_size)
 
     @classmethod
     def gaps(cls, row: Any) -> Sequence[float]:
@@ -170,7 +170,7 @@ class Heights(_WithDistances):
     """
 
     name = "heights"
-    entry = (2,)
+    value_size = (2,)
     rows_are = "a list of pairs of numbers: gap before the word, height"
     entries = "heights"
     values: Tensor

@@ -155,10 +155,8 @@ def parse_into(
     names = {path: os.path.relpath(os.path.abspath(path), shared) + SUFFIXES[job.form] for path in files}
     with OutputFolder(folder, job.facts(), names, resume=resume) as output, make_engine(job, folder) as engine:
         if output.earlier_files:
-            job.input_options.notify(
-                f"{folder}: keeps files of earlier calls: {', '.join(output.earlier_files[:3])}"
-                + (f" and {len(output.earlier_files) - 3:,} more" if len(output.earlier_files) > 3 else "")
-            )
+            count = quantity(len(output.earlier_files), "file")
+            job.input_options.notify(f"{folder}: keeps {count} of earlier calls, such as {output.earlier_files[0]}")
         # about ten seconds of work, also if this process divides each shard among several others
         size = SHARD_BYTES * (job.parser.processes if isinstance(engine, ThisProcess) else 1)
         return _Batch(job, output, report).run(engine, shard_bytes or size)

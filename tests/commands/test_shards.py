@@ -86,7 +86,7 @@ def test_a_text_that_was_parsed_under_another_name_is_refused(job: Job, tmp_path
     parse_into(str(out), [str(tmp_path / "in/deep")], job)
     with pytest.raises(SynparseError, match=r"would occur twice in .*out; remove .*a\.txt\.trees to continue"):
         parse_into(str(out), [str(tmp_path / "in")], job, resume=True)
-    assert notes == [f"{out}: keeps files of earlier calls: a.txt.trees"]
+    assert notes == [f"{out}: keeps 1 file of earlier calls, such as a.txt.trees"]
     (out / "a.txt.trees").unlink()
     assert parse_into(str(out), [str(tmp_path / "in")], job, resume=True) == 2
 

@@ -136,7 +136,7 @@ class Tree:
             if hasattr(node, "label") and len(node) == 1 and isinstance(node[0], str):
                 node, tag = node[0], str(node.label())
             elif isinstance(node, tuple) and len(node) == 2:
-                node, tag = node
+                node, tag = node[0], str(node[1] or "")
             if isinstance(node, str):
                 words.append(_SPACE.sub("\u00a0", node))
                 tags.append(tag)

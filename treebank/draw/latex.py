@@ -25,9 +25,8 @@ _SPECIAL = {
     "&": r"\symbol{38}",  # \& divides the words of tikz-dependency
     **{character: f"\\{character}" for character in "{}$#_%"},
 }
-_LIGATURE = re.compile(
-    r"(?<=-)(?=-)|(?<=`)(?=`)|(?<=')(?=')|(?<=,)(?=,)|(?<=[?!])(?=`)"
-)  # within --, ``, ?` and others
+# the places within --, ``, '', ,, ?` and !`, which TeX sets as one sign
+_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=`)(?=`)|(?<=')(?=')|(?<=,)(?=,)|(?<=[?!])(?=`)")
 LINE_BREAK = "\\\\"
 _LINES = {Ink.MISSED: "densely dashed", Ink.EXTRA: "densely dotted"}
 _COMPARED = (Ink.SHARED, Ink.MISSED, Ink.EXTRA, Ink.FAINT)

@@ -30,12 +30,12 @@ def glossed(
     *,
     columns: Mapping[str, Sequence[str]],
     translations: Mapping[str, str] | None = None,
-    name: str = "",
+    reference: str = "",
 ) -> Sentence:
     """A sentence with ``columns`` of one text for each word, "" for none, and translations by language.
 
     The column ``XPOS`` is that of CoNLL-U. The others become entries of MISC, translations comments ``# text_en = …``,
-    and ``name``, its reference in the file, the comment ``# sent_id = …``.
+    and ``reference``, its name in the file, the comment ``# sent_id = …``.
     """
     forms = [BLANK.join(word.split()) for word in words]
     entries = {name: [_cell(text) for text in texts] for name, texts in columns.items()}
@@ -45,7 +45,7 @@ def glossed(
         misc = [f"{name}={texts[i]}" for name, texts in sorted(entries.items()) if texts and texts[i]]
         tag = tags[i] if tags else ""
         rows.append((str(i + 1), form.replace(BLANK, " "), "_", "_", tag or "_", *"____", "|".join(misc) or "_"))
-    comments = [f"# sent_id = {'_'.join(name.split())}"] if name.strip() else []
+    comments = [f"# sent_id = {'_'.join(reference.split())}"] if reference.strip() else []
     comments += [f"# text_{language} = {' '.join(text.split())}" for language, text in (translations or {}).items()]
     return Sentence(tuple(forms), location=location, annotation=Annotation(tuple(comments), tuple(rows)))
 
@@ -69,12 +69,12 @@ def sentences_of_text(text: str, rule: str, location: Location, name: str = "") 
     They have empty columns of CoNLL-U, like sentences with glosses. The first one has the ``name`` of the text.
     """
     if not rule:
-        yield glossed(split_words(" ".join(text.split())), location, columns={}, name=name)
+        yield glossed(split_words(" ".join(text.split())), location, columns={}, reference=name)
         return
     for surface in tokenization(rule).surfaces(" ".join(text.split())):
         words = tuple(surface.text[start:end] for start, end in surface.spans)
         spaces = {"SpaceAfter": ["" if is_spaced else "No" for is_spaced in surface.spaced()]}
-        sentence = glossed(words, location, columns=spaces, name=name)
+        sentence = glossed(words, location, columns=spaces, reference=name)
         yield replace(sentence, words=words, surface=replace(surface, is_in_file=False))
         name = ""
 
@@ -105,7 +105,7 @@ def read_flextext(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
         yield glossed(
             list(map(_word, words)),
             location,
-            name=name,
+            reference=name,
             columns={
                 "MSeg": [_morphs(word, "txt") for word in words],
                 **_levels(
@@ -161,7 +161,7 @@ def read_pangloss(path: AnyPath, *, rule: str = "") -> Iterator[Sentence]:
         yield glossed(
             [_forms(word, "FORM").replace("-", "") for word in words],
             location,
-            name=name,
+            reference=name,
             columns={
                 "MSeg": [_parts(word, "FORM") or _forms(word, "FORM") for word in words],
                 "XPOS": [
@@ -331,7 +331,7 @@ def _sentence(
     translation = next((" ".join(record[key]) for key in _TRANSLATION if record.get(key)), "")
     translations = {"en": translation} if translation.strip() else {}
     name = next((record[key][0] for key in _BEGINS if key in record), "")
-    return glossed(words, location, columns=columns, translations=translations, name=name), lost
+    return glossed(words, location, columns=columns, translations=translations, reference=name), lost
 
 
 def _divided(
