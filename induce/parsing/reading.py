@@ -213,7 +213,8 @@ def from_json(line: Mapping[str, Any], chosen: str | None = None) -> tuple[Readi
 def expected() -> str:
     """Description of a valid line for `synparse decode`."""
     structures = dict.fromkeys(entry.reads for entry in DECODERS.values())
-    return "expected an object with " + ", or with ".join(f'"{entry.name}", {entry.rows_are}' for entry in structures)
+    *names, last = (f'"{structure.name}"' for structure in structures)
+    return f"expected an object with {', '.join(names)} or {last}, as synparse extract writes them"
 
 
 def decoded(reading: Reading, name: str) -> Tree | Heads:

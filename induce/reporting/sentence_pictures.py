@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from treebank.base.errors import SynparseError, TreebankError, UsageError
-from treebank.core.head_rules import DEFAULT_RULES, find_rules
+from treebank.core.head_rules import DEFAULT_RULES, check_labels, find_rules
 from treebank.core.relations import with_relations
 from treebank.core.sentence import Location, Sentence, Treebank
 from treebank.corpora.catalog import files_of, is_name, read_input
@@ -116,7 +116,7 @@ def read_analyses(
 def _words(paths: Sequence[str], input_options: InputOptions) -> Iterator[Sentence]:
     """Sentences of text, or of files or treebanks that contain trees or heads."""
     for path in (file for name in paths for file in ([name] if is_name(name) else expand([name]))):
-        if is_name(path) or input_format(path, input_options) not in (BRACKETS, JSON_LINES):
+        if is_name(path) or input_format(path, input_options) is not BRACKETS:
             yield from read_input([path], input_options=input_options)
         else:
             for position, analysis in read_analyses(path, input_options=input_options):
@@ -144,6 +144,7 @@ def _compared_with_gold(
     systems = [_of_system(path, gold, numbers, input_options) for path in paths]
     systems += [analyses_of(parser, [sentence for _, sentence in chosen], name) for name, parser in parsers]
     if any(analysis.heads for system in systems for analysis in system):
+        check_labels((sentence.tree for _, sentence in chosen if not sentence.heads), gold.label)
         if not head_rules and any(sentence.tree and not sentence.heads for _, sentence in chosen):
             input_options.notify(
                 f"gold heads are derived by the rules {DEFAULT_RULES}; choose others with --head-rules"

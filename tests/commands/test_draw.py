@@ -221,6 +221,21 @@ def test_trees_are_not_compared_with_heads(call: Caller) -> None:
     assert problem == "trees.txt: trees cannot be compared with gold heads; name gold trees instead"
 
 
+def test_json_lines_of_words_are_parsed(call: Caller, tiny_model: Callable[..., Path]) -> None:
+    model = str(tiny_model("onlstm"))
+    Path("a.jsonl").write_text('{"words": ["the", "cat", "sat"]}\n{"text": "a dog"}\n', encoding="utf-8")
+    picture = call.result("draw", "a.jsonl", "-m", model)
+    assert "the cat sat" in picture
+    assert "a dog" in picture
+
+
+def test_gold_trees_without_labels_have_no_heads(call: Caller) -> None:
+    call.result("convert", "gold.mrg", "--format", "conllu", "-o", "heads.conllu")
+    call.result("convert", "gold.mrg", "--strip", "labels", "-o", "bare.mrg")
+    problem = call.refusal("draw", "heads.conllu", "--gold", "bare.mrg")
+    assert problem.startswith("bare.mrg: these trees have no labels, so no head rule fits and heads are arbitrary")
+
+
 def test_gold_heads_are_derived_from_gold_trees(call: Caller, tiny_model: Callable[..., Path]) -> None:
     Path("to.mrg").write_text("(S (NP (PRP We)) (VP (VBP want) (VP (TO to) (VP (VB go)))))\n", encoding="utf-8")
     call.result("convert", "to.mrg", "--format", "conllu", "--head-rules", "stanford", "-o", "heads.conllu")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from treebank.base.arguments import nearest
-from treebank.base.errors import UnknownNameError
+from treebank.base.errors import SynparseError, UnknownNameError
 from treebank.core.dependency import Heads
 from treebank.core.sentence import ALL_PUNCTUATION_TAGS, PENN_TAGS, ROOT, UNIVERSAL_PUNCTUATION, bare_label, is_word
 from treebank.core.tree import Tree
@@ -220,6 +220,13 @@ def heads_from_tree(tree: Tree, rules: str = DEFAULT_RULES) -> Heads:
     for attachment in attachments(tree, rules):
         heads[attachment.word] = attachment.head
     return tuple(heads)
+
+
+def check_labels(trees: Iterable[Tree | None], name: str) -> None:
+    """Raise SynparseError if there are trees in ``name`` that need head rules and none of them has labels."""
+    present = [tree for tree in trees if tree is not None]
+    if present and all(tree == tree.without_labels() for tree in present):
+        raise SynparseError(f"{name}: these {NO_LABELS}; give trees with labels, or heads")
 
 
 def with_punctuation_tags(tree: Tree) -> Tree:

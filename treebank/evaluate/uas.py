@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from treebank.base.errors import SynparseError
 from treebank.core.baselines import HEAD_BASELINES
 from treebank.core.dependency import Heads
-from treebank.core.head_rules import DEFAULT_RULES, NO_LABELS, heads_from_tree
+from treebank.core.head_rules import DEFAULT_RULES, check_labels, heads_from_tree
 from treebank.core.sentence import ROOT, Treebank
 from treebank.evaluate.align import HeadView, ReducedHeads, by_sentence
 from treebank.evaluate.conventions import AttachmentConvention
@@ -146,8 +146,7 @@ def _gold_heads(gold: Treebank, rules: str | None) -> tuple[list[Heads], str]:
             problem = "no tree for head rules" if rules else "heads but no tree, and others have a tree but no heads"
             raise SynparseError(f"{sentence.location}: this sentence has {problem}")
         heads.append(heads_from_tree(sentence.tree, rules or DEFAULT_RULES))
-    if all(sentence.tree == sentence.tree.without_labels() for sentence in gold.sentences if sentence.tree):
-        raise SynparseError(f"{gold.label}: these {NO_LABELS}; score trees, or give gold heads")
+    check_labels((sentence.tree for sentence in gold.sentences), gold.label)
     return heads, rules or DEFAULT_RULES
 
 

@@ -212,12 +212,7 @@ _DATE = r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}"
 _TO_PENN = "convert its derivations to Penn brackets first"
 _NO_TREE = "it has no tree over the words"
 _LINES = (
-    Likely(
-        "CoNLL-U Plus",
-        re.compile(r"# *global\.columns *=.*"),
-        0,
-        "write its rows with ten columns first",
-    ),
+    Likely("CoNLL-U Plus", re.compile(r"# *global\.columns *=.*"), 0, "write its rows with ten columns first"),
     Likely(
         "a CHAT transcript (CHILDES)",
         re.compile(r"@\w[^\t]*(?::\t.*)?|[*][A-Z0-9]{2,}:\s.*|%[a-z]{3,}:\s.*"),

@@ -159,7 +159,7 @@ def test_a_sentence_without_tags_among_others() -> None:
 
 def test_trees_without_labels_give_no_heads() -> None:
     tree = Tree.from_spans(["The", "cat", "sat"], [(0, 2)])
-    with pytest.raises(SynparseError, match="no head rule fits and heads are arbitrary; score trees, or give gold"):
+    with pytest.raises(SynparseError, match="no head rule fits and heads are arbitrary; give trees with labels"):
         only(treebank(Sentence(tree.words, (), tree)), UDGN)
 
 
