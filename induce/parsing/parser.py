@@ -267,11 +267,9 @@ class Parser:
     def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
         """Input options for text for this model: ``options``, with the tokenizer of the training corpus by default.
 
-        The lines of another purpose, such as expressions in square brackets, are text whatever they look like. Raises
-        SynparseError if the package of that rule is missing.
+        Raises SynparseError if the package of that rule is missing.
         """
-        options = replace(options, form=options.form or "text") if self.purpose else options
-        return with_rule(options, [self.tokenization])
+        return with_rule(options, [self.tokenization], self.purpose)
 
     def choose_structure(self, structure: str) -> None:
         """Select the default decoder of the structure with this name, unless the decoder reads it already.
@@ -310,12 +308,14 @@ class Parser:
             raise SynparseError(f"model {self.name!r}: {problem} (try {hint})")
 
 
-def with_rule(options: InputOptions, rules: Iterable[str | None]) -> InputOptions:
+def with_rule(options: InputOptions, rules: Iterable[str | None], purpose: str = "") -> InputOptions:
     """``options`` for reading text, by default with the tokenization rule of the models' training corpora.
 
     ``rules`` are those of models that read the same text, empty or None for models of tokenized text and for systems
-    that read none: these read what the rule gives. Raises SynparseError if two models have different rules.
+    that read none: these read what the rule gives. Models of another ``purpose`` than parsing read expressions, such as
+    those in square brackets. Raises SynparseError if two models have different rules.
     """
+    options = replace(options, symbols=bool(purpose))
     different = sorted(set(filter(None, rules)))
     if options.tokenize or not different:
         return options

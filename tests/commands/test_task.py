@@ -51,6 +51,15 @@ def test_extract_and_decode_reproduce_the_trees_of_parse(call: Caller, folder: P
     assert "decoder" not in rows[0]
 
 
+def test_expressions_are_text_unless_a_suffix_names_another_format(call: Caller, folder: Path) -> None:
+    Path("only.txt").write_text("[MAX 2 9 [MIN 4 7 ] 0 ]\n", encoding="utf-8")
+    Path("one.conllu").write_text("1\t7\t_\t_\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    model = ("-m", folder / "listops")
+    assert "[MAX 2 9 [MIN 4 7 ] 0 ]" in call.result("draw", "only.txt", *model)
+    assert json.loads(call.result("extract", "only.txt", "--what", "gates", *model))["words"][0] == "[MAX"
+    assert call.result("parse", "one.conllu", *model) == "(X (W 7))\n"
+
+
 def test_run_is_resumed_by_the_name_of_its_task(call: Caller, folder: Path, tmp_path: Path) -> None:
     run = shutil.copytree(folder / "listops", tmp_path / "run")
     code, _, err = call("task", "train", "listops", "--resume", "-o", run, "--seed", "1", "--set", "train.epochs=2")

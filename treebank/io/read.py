@@ -48,14 +48,16 @@ class InputOptions:
     ``tokenize`` is the rule that splits plain text into sentences and words: "" for tokenized text or the rule of a
     model, "none" to overrule the rule of a model. With ``paragraphs``, lines may be broken anywhere and a blank line
     ends a paragraph. ``form`` is the name of a format in `FORMATS` and replaces detection. ``encoding`` is "" for
-    UTF-8. ``keep_annotation`` stores the columns of CoNLL-U and CoNLL-X in the sentence. ``notify`` is called with a
-    message about skipped files and detected formats, ``on_sentence`` with the location of each sentence that was read.
+    UTF-8. With ``symbols``, files without a known suffix are text whatever they look like, because it consists of
+    expressions. ``keep_annotation`` stores the columns of CoNLL-U and CoNLL-X in the sentence. ``notify`` is called with
+    a message about skipped files and detected formats, ``on_sentence`` with the location of each sentence that was read.
     """
 
     tokenize: str = ""
     paragraphs: bool = False
     form: str = ""
     encoding: str = ""
+    symbols: bool = False
     keep_annotation: bool = False
     notify: Callable[[str], None] = lambda text: print(f"note: {text}", file=sys.stderr, flush=True)
     on_sentence: OnSentence | None = None
@@ -141,8 +143,8 @@ def rest_left_out(error: TreebankError) -> TreebankError:
 
 def _input_format(source: Source, options: InputOptions, trees: bool) -> Format:
     """The format in which a source is read. A format other than text that was detected by content is reported."""
-    if options.form:
-        return FORMATS[options.form]
+    if options.form or options.symbols:
+        return input_format(source, options)
     detected = detect(source, is_raw=options.is_raw_text)
     if trees:
         return BRACKETS if detected is TEXT and not options.is_raw_text else detected
@@ -157,10 +159,12 @@ def input_format(path: AnyPath, input_options: InputOptions = DEFAULT_INPUT) -> 
 
     Raises TreebankError for content that cannot be read.
     """
-    form = input_options.form
-    if form:
-        return FORMATS[form]
-    return detect(Source(Source.of(path).path, input_options.encoding), is_raw=input_options.is_raw_text)
+    source = Source(Source.of(path).path, input_options.encoding)
+    if input_options.form:
+        return FORMATS[input_options.form]
+    if input_options.symbols:
+        return format_by_suffix(source.path) or TEXT
+    return detect(source, is_raw=input_options.is_raw_text)
 
 
 def is_plain_text(path: AnyPath, input_options: InputOptions = DEFAULT_INPUT) -> bool:

@@ -170,6 +170,7 @@ class DmvMembers(FittedModel):
         self.register_buffer("passes", torch.zeros(members, dtype=torch.int64))
         self.register_buffer("hard", torch.full((members,), config.em == "viterbi"))
         self.register_buffer("objective", torch.full((members,), NOT_COMPARED, dtype=double))
+        self.register_buffer("share", torch.zeros(vocabulary_size, dtype=double))
         self.register_buffer("classes", torch.zeros(members, vocabulary_size, dtype=torch.int64))
         self.register_buffer("leaning", torch.zeros(members, vocabulary_size, dtype=double))
         self.register_buffer("content", torch.ones(members, vocabulary_size, dtype=double))
@@ -328,6 +329,7 @@ class DmvLearner:
         right = max(0.0, 2 * self.context.right_probability - 1)
         evidence = evidence_for_last_heads(classes[text.ids], weights[text.ids], text.segments, count=size)
         model.last_heads[self.member] = right * min(max(evidence, 0.0), 1.0)
+        model.share.copy_(torch.from_numpy(text.counts / max(1, len(text.ids))))
 
     def _choose_sentences(self, done: int) -> None:
         """Prepare the sentences of the stage that contains pass ``done``.
