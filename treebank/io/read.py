@@ -48,9 +48,10 @@ class InputOptions:
     ``tokenize`` is the rule that splits plain text into sentences and words: "" for tokenized text or the rule of a
     model, "none" to overrule the rule of a model. With ``paragraphs``, lines may be broken anywhere and a blank line
     ends a paragraph. ``form`` is the name of a format in `FORMATS` and replaces detection. ``encoding`` is "" for
-    UTF-8. With ``symbols``, files without a known suffix are text whatever they look like, because it consists of
-    expressions. ``keep_annotation`` stores the columns of CoNLL-U and CoNLL-X in the sentence. ``notify`` is called with
-    a message about skipped files and detected formats, ``on_sentence`` with the location of each sentence that was read.
+    UTF-8. With ``symbols``, the text consists of expressions, so files without a known suffix are text whatever they
+    look like. ``keep_annotation`` stores the columns of CoNLL-U and CoNLL-X in the sentence. ``notify`` is called with
+    a message about skipped files and detected formats, ``on_sentence`` with the location of each sentence that was
+    read.
     """
 
     tokenize: str = ""
