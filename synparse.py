@@ -40,7 +40,6 @@ from treebank.core.tree import Tree  # noqa: E402
 
 if TYPE_CHECKING:
     from induce.ensemble.ensemble import Ensemble
-    from induce.parsing.model_parser import ModelParser
     from induce.parsing.parser import Parser
     from induce.search.parsed_corpus import Corpus
     from induce.training.events import Event
@@ -99,38 +98,51 @@ def train(
     run: str = "synparse-model",
     max_minutes: float | None = None,
     show: Callable[[Event], None] | None = None,
+    heads: str = "",
+    branching: str = "",
+    tokenizer: str = "",
     **options: Any,
-) -> ModelParser:
+) -> Parser:
     """Train a parser as ``synparse train`` does and return it.
 
     ``text`` is a path, a list of paths, or a list of sentences, each a list of words. Without it, the parser is trained
     on the built-in sample, which a grammar generated. ``run`` is the model folder to write, and ``max_minutes`` limits
-    the training time. ``show`` is called with every event; without it, a notebook shows the progress. ``options`` are
-    those of the command: ``model``, ``preset``, ``settings`` (a list of ``"table.key=value"``), ``dev``, ``trees``,
-    ``teachers``, ``task``, ``seed``, ``resume``, ``overwrite``, ``device``. Without the first five of them but ``dev``,
-    the best recipe for the text is trained. Raises SynparseError if the parser cannot be trained.
+    the training time. ``show`` is called with every event; without it, a notebook shows the progress. ``heads`` is the
+    style of a parser of heads (``"content"`` or ``"function"``), ``branching`` the known direction, and ``tokenizer``
+    the rule for raw text. ``options`` are ``model``, ``preset``, ``settings`` (a list of ``"table.key=value"``),
+    ``trees``, ``teachers``, ``task``, ``dev``, ``seed``, ``resume``, ``overwrite`` and ``device``. Without the first
+    six of them, the best recipe for the text is trained. Raises SynparseError if the parser cannot be trained.
     """
     from cli.training_progress import with_progress
-    from induce.parsing.load import load_model_parser
+    from induce.parsing.load import load_model_parser, load_parser
     from induce.registry import PROGRAMS
     from induce.registry import load as load_object
     from induce.storage.outputs import resumable
     from induce.training.events import PartProgress
+    from treebank.io.read import InputOptions
 
     check_minutes("max_minutes", max_minutes)
     shows_progress = show is None and _in_notebook()
     names = ("model", "preset", "settings", "trees", "teachers", "task")
-    if any(options.get(name) for name in names) or (options.get("resume") and resumable(Path(run))):
+    is_single = any(options.get(name) for name in names) or (options.get("resume") and resumable(Path(run)))
+    if heads and is_single:
+        raise SynparseError("heads trains several models; for one, use the preset dmv-content or dmv-function")
+    if branching:
+        options["settings"] = [*as_list(options.get("settings", ()), "settings"), f"parse.branching={branching}"]
+    if tokenizer:
+        options["input_options"] = InputOptions(tokenize=tokenizer)
+    if is_single:
         events: Iterator[Event] = trainer(text, run=run, **options).train(max_minutes=max_minutes)
     else:
         program = load_object(PROGRAMS.get("recipe").location)
         request = _request(text, run, options)
-        all_events = (event for _, event in program(request, max_minutes=max_minutes))
+        recipe = f"heads:{heads}" if heads else None
+        all_events = (event for _, event in program(request, recipe, max_minutes=max_minutes))
         events = (event for event in all_events if not shows_progress or isinstance(event, PartProgress))
     for event in with_progress(events) if shows_progress else events:
         if show:
             show(event)
-    return load_model_parser(run)
+    return load_parser(run) if heads else load_model_parser(run)
 
 
 def _in_notebook() -> bool:

@@ -90,6 +90,10 @@ def test_empty_text_is_refused(text: list[str]) -> None:
         (lambda: synparse.train("text.txt", run=None), "run cannot be None"),
         (lambda: synparse.train("text.txt", model=3), "model cannot be 3"),
         (lambda: synparse.train("text.txt", settings=[3]), "settings cannot be 3"),
+        (lambda: synparse.train("text.txt", heads="contnt"), "no style 'contnt'; did you mean 'content'"),
+        (lambda: synparse.train("text.txt", heads="content", model="dmv"), "heads trains several models; for one, use"),
+        (lambda: synparse.train("text.txt", branching="up"), "no branching 'up'"),
+        (lambda: synparse.train("text.txt", tokenizer="no"), "no tokenization 'no'"),
         (lambda: synparse.combine("english", 3), "run cannot be 3"),
         (lambda: synparse.combine([3], "vote"), "members cannot be 3"),
         (lambda: synparse.combine("english", "vote", threshold="x"), "threshold cannot be 'x'; give a share from 0"),
@@ -113,6 +117,15 @@ def test_empty_text_is_refused(text: list[str]) -> None:
 def test_values_of_options_are_checked(call: Callable[[], object], message: str) -> None:
     with pytest.raises(synparse.SynparseError, match=message):
         call()
+
+
+def test_heads_direction_and_tokenizer_are_chosen() -> None:
+    heads = synparse.train("text.txt", run="heads", heads="content", branching="left", max_minutes=0.1)
+    words, found = next(heads.parse_heads("the cat sat"))
+    assert (words, found.count(-1)) == (("the", "cat", "sat"), 1)
+    parser = synparse.train("text.txt", run="one", model="segment-edges", branching="left", tokenizer="unicode")
+    assert parser.tokenization == "unicode"
+    assert parser.checkpoint.config.parse.branching == "left"
 
 
 def test_several_files_are_read() -> None:

@@ -23,7 +23,7 @@ EXAMPLES = [
 @models_option
 @device_option
 @option("--folder", metavar="DIR", help="Folder of marvin-linzen and blimp (default: $SYNPARSE_PAIRS).", group=INPUT)
-@number_option("--limit", help="Use N pairs of each phenomenon.", group=INPUT)
+@number_option("--limit", help="Use about N pairs of each phenomenon.", group=INPUT)
 @option("--ngram-text", metavar="FILE", help="Also score a unigram and a 5-gram model of this text.", group=SCORING)
 @format_option(*FORMATS, default="table")
 def pairs(

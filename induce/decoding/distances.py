@@ -82,7 +82,7 @@ def nary(distances: Sequence[float], *, tolerance: float = 0.0) -> list[tuple[in
 
     Entry 0 is ignored. Gaps that are narrower than the widest gap of their segment by at most ``tolerance`` count as
     equally wide (PRPN appendix D: 1 / tau; ``gap`` in the program of StructFormer). The tolerance is at least `TIE`.
-    A larger tolerance never adds brackets; with 0 the tree is binary if no two gaps are equal.
+    A larger tolerance never adds brackets; with 0 the tree is binary if all gaps differ by more than `TIE`.
 
     >>> nary([9.0, 1.0, 3.0, 3.0])
     [(0, 4), (0, 2)]

@@ -231,15 +231,15 @@ def fit_confidence(scores: Sequence[float], agreements: Sequence[float]) -> tupl
     >>> fit_confidence([0.1] * 25 + [0.9] * 25, [0.0, 0.5] * 12 + [0.0] + [1.0] * 25)
     ((0.1, 0.24), (0.9, 1.0))
     """
-    order = np.argsort(scores, kind="stable")
-    count = min(MAX_POINTS, len(order) // MIN_GROUP)
+    count = min(MAX_POINTS, len(scores) // MIN_GROUP)
     if not count:
         return ()
-    groups = np.array_split(order, count)
-    x = [float(np.mean(np.asarray(scores)[group])) for group in groups]
+    values, positions, repeats = np.unique(scores, return_inverse=True, return_counts=True)
+    means = np.bincount(positions, agreements) / repeats  # so that the order of phrases with equal scores has no effect
+    x = [float(np.mean(group)) for group in np.array_split(np.repeat(values, repeats), count)]
     blocks: list[tuple[float, int]] = []  # mean agreement and number of groups
-    for group in groups:
-        block = (float(np.mean(np.asarray(agreements)[group])), 1)
+    for group in np.array_split(np.repeat(means, repeats), count):
+        block = (float(np.mean(group)), 1)
         while blocks and blocks[-1][0] >= block[0]:  # pool adjacent violators
             (mean, size), (other, more) = blocks.pop(), block
             block = ((mean * size + other * more) / (size + more), size + more)

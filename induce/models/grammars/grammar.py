@@ -155,7 +155,7 @@ class Grammar(EdgeCounting, SentenceScoring, Model):
         return Loss((total + rewarded) / sentences, total / words, words, rows=sentences)
 
     def log_probability(self, batch: SentenceBatch) -> Tensor:
-        """Log-probability of each sentence (B,) in nats, or a lower bound for a compound grammar."""
+        """Log-probability of each sentence (B,) in nats, or an estimate for a compound grammar."""
         result = self.growth.new_zeros(len(batch.lengths))
         for rows, tokens in batch.by_length():
             result[rows] = self._log_probability(self.fixed_tables(tokens), tokens, None)

@@ -8,7 +8,9 @@ import torch
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.data.loaders import FragmentLoader, FragmentSettings
+from induce.data.loaders import MAX_COST, FragmentLoader, FragmentSettings
+from induce.settings.presets import resolve
+from treebank.base.errors import SynparseError
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
@@ -82,6 +84,14 @@ def test_spans_outside_the_reference_trees_have_lower_weights() -> None:
             for end in range(start + 2, count + 1):
                 expected = 1.0 if start == 0 else np.exp(-1.0)
                 assert batch.weights[:, start, end].tolist() == pytest.approx([expected] * len(batch.lengths))
+
+
+def test_largest_penalties_together_do_not_exclude_a_span() -> None:
+    factor = np.float32(np.exp(-MAX_COST))
+    assert factor * factor > 0
+    resolve(preset="npcfg-small", settings=[f"loader.focus_penalty={MAX_COST}"])
+    with pytest.raises(SynparseError, match="focus_penalty"):
+        resolve(preset="npcfg-small", settings=[f"loader.focus_penalty={MAX_COST + 1}"])
 
 
 def test_no_weights_without_references_or_after_the_focus() -> None:

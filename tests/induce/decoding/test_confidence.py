@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from induce.decoding.distances import biased, unbiased
-from induce.parsing.reading import Reading, mean_confidence
+from induce.parsing.reading import Reading, confidence_of, fit_confidence, mean_confidence
 from induce.sharpness_measures import margins
 from induce.structures import Distances, HeadDistribution, Heights, SpanScores, Structure
 from treebank.core.sentence import ROOT
@@ -89,3 +89,13 @@ def test_confidence_in_heads_is_their_probability(root: list[float], expected: f
     row = np.array([[root[0], 0.8], [0.5, root[1]]])
     reading = Reading(["a", ",", "b"], [0, 2], HeadDistribution, row)
     assert reading.head_confidences((1, ROOT)) == (0.8, None, expected)
+
+
+def test_order_of_phrases_with_equal_scores_has_no_effect_on_their_confidence() -> None:
+    rng = np.random.RandomState(0)
+    scores = np.where(rng.random(600) < 0.6, 1.0, rng.random(600))
+    agreements = (rng.random(600) < np.where(scores == 1, 0.7, 0.2)).astype(float)
+    order = rng.permutation(600)
+    points = fit_confidence(scores.tolist(), agreements.tolist())
+    assert fit_confidence(scores[order].tolist(), agreements[order].tolist()) == points
+    assert confidence_of(points, [1.0]) == pytest.approx([agreements[scores == 1].mean()], abs=1e-4)
