@@ -9,7 +9,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+
+if __name__ == "__main__" or [*map(os.path.basename, sys.argv[:1])] == ["synparse"]:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during loading ends the command without a traceback
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path

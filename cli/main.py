@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -61,13 +62,7 @@ WITHOUT_TORCH = (
     "the built-in models english and english-heads work without it"
 )
 
-# errors of files and disks; any other OSError is a bug
-FILE_ERRORS = {
-    *(errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ENAMETOOLONG, errno.ELOOP),
-    errno.ENOMEM,
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENXIO, errno.ENODEV, errno.EMFILE, errno.EBADF),
-}
+BUGS = (None, errno.EFAULT, errno.ENOTSOCK)  # numbers of an OSError that files, disks and the system do not raise
 
 
 @click.group(cls=LazyGroup, context_settings=GROUP_SETTINGS, table=COMMANDS, sections=SECTIONS)
@@ -88,11 +83,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line, print its output and errors, and return the exit code."""
     replace_closed_streams()
     if arguments is None and (instruction := os.environ.get(COMPLETION)):
-        from click.shell_completion import shell_complete
-
-        return shell_complete(synparse, {}, "synparse", COMPLETION, instruction)
+        return _complete(instruction)
+    try:
+        os.getcwd()
+    except OSError:
+        return _end("the current folder was deleted or cannot be read; change to another one", 1)
     with ending_cleanly():
         return _run_reporting_errors(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _complete(instruction: str) -> int:
+    """Print the completion script of a shell, or completions, and return the exit code."""
+    from click.shell_completion import shell_complete
+
+    with suppress(KeyError):  # the variables that a shell sets
+        if not (code := shell_complete(synparse, {}, "synparse", COMPLETION, instruction)):
+            return code
+    return _end(f"{COMPLETION}={instruction}: give bash_source, zsh_source or fish_source", 2)
 
 
 def _run_reporting_errors(arguments: list[str]) -> int:
@@ -123,7 +130,7 @@ def _run_reporting_errors(arguments: list[str]) -> int:
             raise
         return _end("memory ran out; leave very long sentences out, or take a smaller model or batch", 1, error)
     except OSError as error:
-        if error.errno not in FILE_ERRORS:
+        if error.errno in BUGS:
             raise
         name = error.filename if error.filename is not None else "the output"
         return _end(f"{name}: {error.strerror or error}", 1, error)

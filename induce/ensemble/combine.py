@@ -94,6 +94,7 @@ def combine(
     *,
     overwrite: bool = False,
     replace_model: bool = False,
+    is_locked: bool = False,
     report: Report = ignore,
     **plan: object,
 ) -> Ensemble:
@@ -102,8 +103,9 @@ def combine(
     If ``run`` ends with ``.safetensors``, it is a file that contains the members; otherwise it is a folder that names
     them. ``plan`` are fields of `EnsemblePlan`; ``report`` is called with a message for each decoder that is chosen. A
     single ensemble without options is copied; in a file, an ensemble of one model is this model. With
-    ``replace_model``, the model in the folder is deleted after the ensemble is written. Raises SynparseError if the
-    ensemble cannot be written or the members cannot vote together.
+    ``replace_model``, the model in the folder is deleted after the ensemble is written. ``is_locked`` says that the
+    caller holds the lock of the folder. Raises SynparseError if the ensemble cannot be written or the members cannot
+    vote together.
     """
     if run == "-":
         raise UsageError("-o -: an ensemble cannot be written to standard output; name a file or a folder")
@@ -122,7 +124,7 @@ def combine(
             _write_file(ensemble.description, target)
         return ensemble
     is_new = not target.exists()
-    lock = RunLock(target, "program")
+    lock = None if is_locked else RunLock(target, "program")
     try:
         _check_free(target, specs, overwrite, *others)  # again, in case another program has written it in the meantime
         description = ensemble.description.seen_from(target)
@@ -130,7 +132,8 @@ def combine(
         if replace_model:  # from now on, the folder is an ensemble (`locate`)
             (target / MODEL).unlink(missing_ok=True)
     finally:
-        lock.release()
+        if lock:
+            lock.release()
         if is_new:
             with suppress(OSError):  # not empty: the ensemble was written
                 target.rmdir()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from induce.storage.locate import FAMILY, PathType
-from induce.storage.outputs import check_type
+from induce.storage.outputs import RunLock, check_type
 from induce.training.events import Event
 from induce.training.parallel import StoredJob, Training, part_request, train_all
 from induce.training.prepare import load_data
@@ -39,15 +39,15 @@ class StoredFamily(StoredJob):
 
 
 def parse_seeds(text: str) -> list[int]:
-    """The seeds in ``1-5`` or ``1,3,7``. Raises SynparseError for anything else, and for more than 1,000 seeds."""
+    """The seeds in ``1-5`` or ``1,3,7``. Raises UsageError for anything else, and for more than 1,000 seeds."""
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not (first.isdecimal() and (last.isdecimal() if dash else True)):
-            raise SynparseError(f"seeds {text!r}: give them as 1-5 or 1,3,7")
+            raise UsageError(f"--seeds {text!r}: give them as 1-5 or 1,3,7")
         seeds += range(int(first), min(int(last or first), int(first) + MAX_SEEDS) + 1)  # no list of billions
     if not seeds or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds) or len(seeds) > MAX_SEEDS:
-        raise SynparseError(f"seeds {text!r}: give 1 to 1,000 different seeds below 2^32, the smaller first")
+        raise UsageError(f"--seeds {text!r}: give 1 to 1,000 different seeds below 2^32, the smaller first")
     return seeds
 
 
@@ -82,7 +82,7 @@ def train_family(
         data.encode()
     for line in data.notes:
         report(line)
-    folder.mkdir(parents=True, exist_ok=True)
+    lock = RunLock(folder)
     family = StoredFamily(
         request=request.stored(),
         seeds=tuple(dict.fromkeys([*(stored.seeds if stored else ()), *seeds])),
@@ -93,7 +93,10 @@ def train_family(
     count = min(len(runs), worker_count(data.device))
     threads = 1 if request.trees or request.teachers else max(1, cores() // count)  # forks of used threads would hang
     trainings = [Training(f"seed {seed}", run, data, max_minutes) for seed, run in zip(seeds, runs, strict=True)]
-    yield from train_all(trainings, count, stop, threads=threads)
+    try:
+        yield from train_all(trainings, count, stop, threads=threads)
+    finally:
+        lock.release()
 
 
 def _family_to_resume(folder: Path, request: RunRequest, seeds: Sequence[int]) -> StoredFamily | None:

@@ -109,18 +109,25 @@ class RecipeJob:
             )
         if request.resume and not request.text:
             raise SynparseError(f"{folder}: there is no run to resume; to begin one, leave out --resume")
-        if path.exists():
-            check_type(folder, PathType.ENSEMBLE, PathType.MODEL, PathType.JOB)
-        else:
-            check_free(folder, overwrite=request.overwrite)
-        if (path.exists() and not request.overwrite) or (folder / PARTS).exists() > path.exists():
-            raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
         request = replace(request, resume=False, seed=request.seed or 1)
         plan = RecipePlan(request=request.stored(), recipe=recipe, minutes=limit, limited=bool(minutes))
-        return cls(plan, request, report)
+        job = cls(plan, request, report)
+        job.check_free()
+        return job
+
+    def check_free(self) -> None:
+        """Raises SynparseError if the folder of this new job contains something that must not be replaced."""
+        folder, is_job = self.folder, (self.folder / PLAN).exists()
+        if is_job:
+            check_type(folder, PathType.ENSEMBLE, PathType.MODEL, PathType.JOB)
+        else:
+            check_free(folder, overwrite=self.request.overwrite)
+        if (is_job and not self.request.overwrite) or (folder / PARTS).exists() > is_job:
+            raise SynparseError(f"{folder}: there is a model already; name another folder with -o, or use --resume")
 
     def begin(self) -> None:
         """Write a new plan, after everything that can fail without a trained model. Remove an overwritten job."""
+        self.check_free()  # again: another job may have begun meanwhile
         for run in sorted((self.folder / PARTS).glob("*")):
             suffix = run.name.rpartition("-")[2]
             if run.is_dir() and (suffix == VOTE or suffix.isdecimal()):

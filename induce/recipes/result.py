@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from induce.ensemble.combine import combine
 from induce.parsing.load import load_parser
@@ -43,7 +44,8 @@ def write_vote(job: RecipeJob, runs: Sequence[PartRun], folder: Path) -> None:
     """Make ``folder`` the ensemble of these runs, each with the weight of its part and the estimated prior."""
     members = [replace(job.model_spec(run.name), weight=run.part.weight).name for run in runs]
     priors = ",".join(job.plan.recipe.vote_priors) or None
-    combine(members, str(folder), overwrite=True, replace_model=True, priors=priors, report=job.note)
+    options: dict[str, Any] = {"priors": priors, "report": job.note, "is_locked": folder == job.folder}
+    combine(members, str(folder), overwrite=True, replace_model=True, **options)
     job.note(f"{folder} is the vote of {', '.join(run.name for run in runs)}")
 
 

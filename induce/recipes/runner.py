@@ -7,10 +7,13 @@ so the job can be resumed at any moment.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 
 from induce.data.loaders import fit_passes, words_learned
 from induce.models.base import check_fits
@@ -21,6 +24,8 @@ from induce.recipes.result import branching_notes, write_result, write_teachers
 from induce.recipes.schedule import FIRST_PASSES, Schedule, makespan
 from induce.settings.presets import resolve
 from induce.settings.run import DataConfig, entry_of
+from induce.storage.locate import PLAN
+from induce.storage.outputs import RunLock, remove_leftovers
 from induce.training.events import Event, Finished, PartProgress, Progress
 from induce.training.parallel import Training, train_all
 from induce.training.prepare import RunData, check_enough, load_data, load_run_data
@@ -52,7 +57,14 @@ def train_recipe(
     ``resume`` continues. Raises SynparseError if text or settings are invalid, and UsageError if the request names what
     the recipe decides.
     """
-    job = _open_job(request, recipe, max_minutes, stop, report)
+    with ExitStack() as stack:  # of the lock of the folder
+        job = _open_job(request, recipe, max_minutes, stop, report, stack)
+        yield from _train_job(job, stop)
+
+
+def _train_job(job: RecipeJob, stop: Stop) -> Iterator[tuple[str, Event]]:
+    """Train what a job has not trained yet, and write the result after each stage."""
+    request = job.request
     schedule, plan = Schedule(job.plan.recipe, job.plan.minutes, worker_count(request.device)), job.plan
     job.note(f"{plan.minutes:g} minutes on {schedule.cores} cores: {schedule.stretch:.2f} times those of each part")
     progress, teaching_seconds = JobProgress(job), 0.0
@@ -86,14 +98,25 @@ def train_recipe(
 
 
 def _open_job(
-    request: RunRequest, recipe: Recipe | str | None, max_minutes: float | None, stop: Stop, report: Report
+    request: RunRequest,
+    recipe: Recipe | str | None,
+    max_minutes: float | None,
+    stop: Stop,
+    report: Report,
+    stack: ExitStack,
 ) -> RecipeJob:
-    """The job of a request: a new one that has begun, or a stored one whose text has not changed."""
+    """The job of a request: a new one that has begun, or a stored one whose text has not changed.
+
+    Its folder is locked until ``stack`` is closed.
+    """
     named = _named_recipe(request, recipe or (SAMPLE_RECIPE if request.sample else "best"))
+    if request.resume and os.path.exists(os.path.join(request.run, PLAN)):
+        stack.callback(RunLock(Path(request.run)).release)
+        remove_leftovers(Path(request.run))
     job = RecipeJob.open(request, named, max_minutes, report)
     if not job.plan.words:
         where = recipe if isinstance(recipe, str) and recipe.endswith(".toml") else f"recipe {named.name!r}"
-        _begin(job, where, max_minutes, stop)
+        _begin(job, where, max_minutes, stop, stack)
         return job
     if recipe and recipe_for(job.plan.words, named) != job.plan.recipe:
         raise unchangeable("--recipe or its style", job.plan.recipe.name)
@@ -121,8 +144,11 @@ def _named_recipe(request: RunRequest, recipe: Recipe | str) -> Recipe:
     return read_recipe(recipe) if recipe.endswith(".toml") else read_recipe(*recipe.split(":", 1))
 
 
-def _begin(job: RecipeJob, where: str, max_minutes: float | None, stop: Stop) -> None:
-    """Check the recipe at ``where``, count the words of the text, choose the recipe for so many, and write the plan."""
+def _begin(job: RecipeJob, where: str, max_minutes: float | None, stop: Stop, stack: ExitStack) -> None:
+    """Check the recipe at ``where``, count the words of the text, choose the recipe for so many, and write the plan.
+
+    The folder is locked when everything else is known to be correct.
+    """
     plan = job.plan
     check_recipe(plan.recipe, job.request, where)
     data = _read_text(job, stop)
@@ -134,6 +160,7 @@ def _begin(job: RecipeJob, where: str, max_minutes: float | None, stop: Stop) ->
         data = _read_text(job, stop)  # another part may read it in another way
     plan.text_sha256, plan.dev_sha256 = data.training.sha256, data.development.sha256
     plan.presets_sha256 = preset_digest(plan.recipe)
+    stack.callback(RunLock(job.folder).release)
     job.begin()
     job.note(f"recipe {plan.recipe.name}")
     for line in data.notes:

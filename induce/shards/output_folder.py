@@ -95,6 +95,8 @@ class OutputFolder:
             self._finish()
             if error is None:  # everything is complete
                 shutil.rmtree(os.path.join(self.folder, SHARDS_FOLDER), ignore_errors=True)
+                for path in Path(self.folder).glob(f"{BATCH_NOTE}.*.part"):  # which a kill left behind
+                    path.unlink(missing_ok=True)
         finally:
             self._lock.release()
 

@@ -15,7 +15,18 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from induce.storage.locate import LOCK, MODEL_FILES, PathType, expand_models, folder_types, locate, parse_model_spec
+from induce.storage.locate import (
+    ENSEMBLE,
+    FAMILY,
+    LOCK,
+    MODEL_FILES,
+    PLAN,
+    PathType,
+    expand_models,
+    folder_types,
+    locate,
+    parse_model_spec,
+)
 from induce.storage.model_file import MODEL, RESUME
 from treebank.base.errors import SynparseError, UsageError
 from treebank.base.files import PART
@@ -226,8 +237,8 @@ def clear(run: Path) -> None:
 
 
 def remove_leftovers(run: Path) -> None:
-    """Remove the temporary files of models that a kill left in ``run``. Only for the holder of its lock."""
-    for name in MODEL_FILES:
+    """Remove the temporary files that a kill left in a run, family or job. Only for the holder of its lock."""
+    for name in (*MODEL_FILES, ENSEMBLE, FAMILY, PLAN):
         for path in run.glob(f"{name}.*"):
             if PART.fullmatch(path.name.removeprefix(name)):
                 with suppress(OSError):

@@ -114,7 +114,10 @@ class Pool:
                 connection, far = self.context.Pipe()
                 process = self.context.Process(target=_serve, args=(far, self.work, self.threads), daemon=True)
                 with _signals_wait():  # an interruption between these lines would leave a worker that nobody ends
-                    process.start()
+                    try:
+                        process.start()
+                    except BlockingIOError:
+                        raise SynparseError("the system allows no more processes; give fewer --workers") from None
                     self._workers.append(_Worker(process, connection))
                 far.close()
                 idle = self._workers[-1:]

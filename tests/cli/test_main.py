@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.main import COMMANDS, run
+from cli.main import COMMANDS, COMPLETION, run
 from cli.output import wrapped
 from treebank.base.errors import SynparseError, TreebankError
 
-BUGS = [ValueError("bug"), RuntimeError("bug"), OSError("libcuda.so not found"), OSError(errno.ECHILD, "odd")]
+BUGS = [ValueError("bug"), RuntimeError("bug"), OSError("libcuda.so not found"), OSError(errno.EFAULT, "odd")]
 NO_MEMORY = "synparse: memory ran out; leave very long sentences out, or take a smaller model or batch\n"
 
 
@@ -47,6 +47,7 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
         ),
         (PermissionError(errno.EACCES, "Permission denied", "run"), 1, "synparse: run: Permission denied\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "synparse: the output: No space left on device\n"),
+        (OSError(errno.EBUSY, "Device or resource busy", "a"), 1, "synparse: a: Device or resource busy\n"),
         (MemoryError(), 1, NO_MEMORY),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"), 1, NO_MEMORY),
         (RuntimeError("could not create a primitive"), 1, NO_MEMORY),
@@ -121,3 +122,24 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, out.splitlines())) <= 80
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.startswith("synparse, version ")
+
+
+@pytest.mark.parametrize("instruction", ["bash_complete", "tcsh_source", "bogus"])
+def test_completion_without_its_variables_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], instruction: str
+) -> None:
+    monkeypatch.setenv(COMPLETION, instruction)
+    assert run() == 2
+    problem = f"synparse: {COMPLETION}={instruction}: give bash_source, zsh_source or fish_source\n"
+    assert capsys.readouterr().err == problem
+
+
+def test_deleted_folder_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "deleted"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert run(["info"]) == 1
+    assert "the current folder was deleted" in capsys.readouterr().err

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import signal
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -70,7 +71,9 @@ def begin(target: str) -> tuple[str, int]:
         except FileExistsError:
             continue
         except OSError as error:
-            raise OSError(error.errno, error.strerror, target) from None
+            is_of_folder = before and isinstance(error, PermissionError)  # the file itself could be written
+            name = os.path.dirname(target) or "." if is_of_folder else target
+            raise OSError(error.errno, error.strerror, name) from None
     if before:
         make_alike(descriptor, before)
     return part, descriptor
@@ -101,7 +104,13 @@ def finish_all(targets: Mapping[str, str]) -> None:
     for part, target in targets.items():
         sync(part, target)
     for part, target in targets.items():
-        os.replace(part, target)
+        try:
+            os.replace(part, target)
+        except OSError as error:
+            if error.errno != errno.EBUSY or not os.path.isfile(target):
+                raise
+            shutil.copyfile(part, target)  # a file that is mounted, as in a container, cannot be replaced
+            os.unlink(part)
     for folder, target in {os.path.dirname(target) or ".": target for target in targets.values()}.items():
         sync(folder, target)
 
@@ -119,7 +128,10 @@ def sync(path: str | os.PathLike[str], name: str | os.PathLike[str] = "") -> Non
 
     Not every file system can sync a folder. An error message contains ``name``, by default ``path``.
     """
-    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:  # a file or folder that can only be written
+        return
     try:
         with placed(name or path):
             os.fsync(descriptor)

@@ -159,7 +159,9 @@ def parse_sealed(data: str | bytes, file_format: FileFormat, name: str) -> dict[
             writer = abbreviate(content.get("synparse", "(unknown)")).strip("'\"")
             known = f"synparse {VERSION}, which reads format {file_format.number}"
             problem = f"format {abbreviate(content.get('format'))} is unknown to {known}"
-            raise MetadataError(f"{name}: {problem}; it was written by synparse {writer}")
+            is_newer = isinstance(content.get("format"), int) and content["format"] > file_format.number
+            remedy = "install a newer synparse" if is_newer else file_format.remedy
+            raise MetadataError(f"{name}: {problem}; it was written by synparse {writer}; {remedy}")
         return unseal(content)
     except (ValueError, RecursionError) as error:
         raise format_error(name, file_format, error) from None

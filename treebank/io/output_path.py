@@ -6,8 +6,9 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
-from treebank.base.errors import SynparseError
+from treebank.base.errors import SynparseError, UsageError
 from treebank.io.source import STDIN
 
 STANDARD_OUTPUT = (STDIN, "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # names of an output file
@@ -52,7 +53,9 @@ def check_output(
     refused. A file in a folder for which ``is_protected`` is true, such as a model folder, is refused.
     """
     if path == "":
-        raise SynparseError("-o: an empty name; name a file to write, or - for standard output")
+        raise UsageError("-o: an empty name; name a file to write, or - for standard output")
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        os.lstat(path or ".")  # raises OSError for a name that is too long
     allowed = tuple(suffixes)
     if path is None or (path in STANDARD_OUTPUT and not allowed):
         if (output := _standard_output()) and output in _file_ids(reads):

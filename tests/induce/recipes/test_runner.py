@@ -375,6 +375,18 @@ def test_deleted_part_is_trained_again(tmp_path: Path, complete: tuple[Path, lis
     assert trees(run) == trees(complete[0])
 
 
+@pytest.mark.parametrize("option", ["overwrite", "resume"])
+def test_two_jobs_cannot_use_a_folder_at_once(tmp_path: Path, option: str) -> None:
+    first = train_recipe(request(tmp_path / "run"), RECIPE)
+    next(first)
+    before = stored(tmp_path / "run")
+    with pytest.raises(SynparseError, match="another training is writing to this folder"):
+        next(train_recipe(request(tmp_path / "run", **{option: True}), RECIPE))
+    assert stored(tmp_path / "run") == before
+    first.close()
+    assert next(train_recipe(request(tmp_path / "run", **{option: True}), RECIPE))
+
+
 def test_job_can_be_stopped_while_a_text_is_parsed(tmp_path: Path) -> None:
     def is_parsing() -> bool:
         plan = tmp_path / "run" / "plan.json"

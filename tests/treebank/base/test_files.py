@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -48,3 +49,17 @@ def test_error_changes_nothing(tmp_path: Path) -> None:
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"older"]
     with pytest.raises(SynparseError, match="this is a folder"):
         write_whole(tmp_path, b"new")
+
+
+def test_a_mounted_file_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(source: str, target: str) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy", source, None, target)
+
+    monkeypatch.setattr("treebank.base.files.os.replace", busy)
+    path = tmp_path / "a"
+    path.write_bytes(b"older and longer")
+    write_whole(path, b"new")
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"new"]
+    with pytest.raises(OSError, match="busy"):
+        write_whole(tmp_path / "b", b"new")
+    assert [file.name for file in tmp_path.iterdir()] == ["a"]
