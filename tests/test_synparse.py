@@ -121,8 +121,8 @@ def test_values_of_options_are_checked(call: Callable[[], object], message: str)
 
 def test_heads_direction_and_tokenizer_are_chosen() -> None:
     heads = synparse.train("text.txt", run="heads", heads="content", branching="left", max_minutes=0.1)
-    words, found = next(heads.parse_heads("the cat sat"))
-    assert (words, found.count(-1)) == (("the", "cat", "sat"), 1)
+    words, predicted = next(heads.parse_heads("the cat sat"))
+    assert (words, predicted.count(-1)) == (("the", "cat", "sat"), 1)
     parser = synparse.train("text.txt", run="one", model="segment-edges", branching="left", tokenizer="unicode")
     assert parser.tokenization == "unicode"
     assert parser.checkpoint.config.parse.branching == "left"
