@@ -317,18 +317,10 @@ class FragmentSettings(SpanSettings):
     """Settings of batches of sentences of one length, in which some spans may cost more."""
 
     crossing_penalty: float = limited(
-        0.0,
-        0,
-        MAX_COST,
-        "cost in nats of a span that crosses a bracket or separates joined words",
-        when=BY_GRADIENTS,
+        0.0, 0, MAX_COST, "cost in nats of a span that crosses a bracket or separates joined words", when=BY_GRADIENTS
     )
     focus_penalty: float = limited(
-        4.0,
-        0,
-        MAX_COST,
-        "cost in nats of a span that is in no tree of other parsers (--teacher)",
-        when=BY_GRADIENTS,
+        4.0, 0, MAX_COST, "cost in nats of a span that is in no tree of other parsers (--teacher)", when=BY_GRADIENTS
     )
     focus_share: float = share(0.4, "share of the training in which focus_penalty applies", when=BY_GRADIENTS)
     focus_fade: float = share(0.0, "share of the training in which focus_penalty then falls to 0", when=BY_GRADIENTS)
