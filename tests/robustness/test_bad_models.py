@@ -111,7 +111,7 @@ def test_newer_and_older_formats_are_refused(call: Caller, copy: Path) -> None:
     message = call.refusal("info", "-m", copy)
     assert re.fullmatch(
         rf"{re.escape(str(copy / MODEL))}: format 99 is unknown to synparse [0-9.]+, which reads format 3; "
-        r"it was written by synparse 7\.0",
+        r"it was written by synparse 7\.0; install a newer synparse",
         message,
     )
     for name in ("best/checkpoint.json", "checkpoint.json"):

@@ -241,7 +241,8 @@ def test_names_of_outputs(call: Caller, model: Path) -> None:
     for name in ("n" * 255, "é" * 127, "a\nb", os.fsdecode(b"\xff.txt")):
         assert call("parse", "-m", model, "in.txt", "-o", name) == (0, "", "")
         assert Path(name).read_text() == "(X (W Yes))\n"
-    assert "an empty name" in call.refusal("parse", "-m", model, "in.txt", "-o", "")
+    assert "an empty name" in call.refusal("parse", "-m", model, "in.txt", "-o", "", code=2)
+    assert "File name too long" in call.refusal("parse", "-m", model, "in.txt", "-o", "n" * 256)
 
 
 def test_a_pipe_by_name(warm: str) -> None:
