@@ -15,6 +15,8 @@ import sys
 if __name__ == "__main__" or [*map(os.path.basename, sys.argv[:1])] == ["synparse"]:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during loading ends the command without a traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,8 +105,6 @@ def train(
     max_minutes: float | None = None,
     show: Callable[[Event], None] | None = None,
     heads: str = "",
-    branching: str = "",
-    tokenizer: str = "",
     **options: Any,
 ) -> Parser:
     """Train a parser as ``synparse train`` does and return it.
@@ -112,18 +112,18 @@ def train(
     ``text`` is a path, a list of paths, or a list of sentences, each a list of words. Without it, the parser is trained
     on the built-in sample, which a grammar generated. ``run`` is the model folder to write, and ``max_minutes`` limits
     the training time. ``show`` is called with every event; without it, a notebook shows the progress. ``heads`` is the
-    style of a parser of heads (``"content"`` or ``"function"``), ``branching`` the known direction, and ``tokenizer``
-    the rule for raw text. ``options`` are ``model``, ``preset``, ``settings`` (a list of ``"table.key=value"``),
-    ``trees``, ``teachers``, ``task``, ``dev``, ``seed``, ``resume``, ``overwrite`` and ``device``. Without the first
-    six of them, the best recipe for the text is trained. Raises SynparseError if the parser cannot be trained.
+    style of a parser of heads (``"content"`` or ``"function"``). ``options`` are ``model``, ``preset``, ``settings`` (a
+    list of ``"table.key=value"``), ``trees``, ``teachers``, ``task``, ``dev``, ``seed``, ``resume``, ``overwrite`` and
+    ``device``, and ``branching``, the known direction, and ``tokenizer``, the rule for raw text. Without the first six
+    of them, the best recipe for the text is trained. Raises SynparseError if the parser cannot be trained.
     """
     from cli.training_progress import with_progress
     from induce.parsing.load import load_model_parser, load_parser
     from induce.registry import PROGRAMS
     from induce.registry import load as load_object
+    from induce.storage.locate import PathType, locate
     from induce.storage.outputs import resumable
     from induce.training.events import PartProgress
-    from treebank.io.read import InputOptions
 
     check_minutes("max_minutes", max_minutes)
     shows_progress = show is None and _in_notebook()
@@ -131,22 +131,22 @@ def train(
     is_single = any(options.get(name) for name in names) or (options.get("resume") and resumable(Path(run)))
     if heads and is_single:
         raise SynparseError("heads trains several models; for one, use the preset dmv-content or dmv-function")
-    if branching:
-        options["settings"] = [*as_list(options.get("settings", ()), "settings"), f"parse.branching={branching}"]
-    if tokenizer:
-        options["input_options"] = InputOptions(tokenize=tokenizer)
-    if is_single:
-        events: Iterator[Event] = trainer(text, run=run, **options).train(max_minutes=max_minutes)
-    else:
-        program = load_object(PROGRAMS.get("recipe").location)
-        request = _request(text, run, options)
-        recipe = f"heads:{heads}" if heads else None
-        all_events = (event for _, event in program(request, recipe, max_minutes=max_minutes))
-        events = (event for event in all_events if not shows_progress or isinstance(event, PartProgress))
-    for event in with_progress(events) if shows_progress else events:
-        if show:
-            show(event)
-    return load_parser(run) if heads else load_model_parser(run)
+    check_type("heads", heads, (str,), "a string")
+    with ExitStack() as stack:  # of the lock of the folder
+        if is_single:
+            events: Iterator[Event] = trainer(text, run=run, **options).train(max_minutes=max_minutes)
+            stack.enter_context(closing(events))
+        else:
+            program = load_object(PROGRAMS.get("recipe").location)
+            recipe = f"heads:{heads}" if heads else None
+            named = program(_request(text, run, options), recipe, max_minutes=max_minutes)
+            stack.enter_context(closing(named))
+            events = (event for _, event in named if not shows_progress or isinstance(event, PartProgress))
+        for event in with_progress(events) if shows_progress else events:
+            if show:
+                show(event)
+    is_vote = locate(run).type is PathType.ENSEMBLE
+    return load_parser(run) if is_vote else load_model_parser(run)
 
 
 def _in_notebook() -> bool:
@@ -171,12 +171,19 @@ def trainer(
 def _request(text: Any, run: str, options: dict[str, Any]) -> RunRequest:
     """The request of a training with the arguments of `train`."""
     from induce.training.request import RunRequest
+    from treebank.io.read import DEFAULT_INPUT
 
     check_type("run", run, (str, os.PathLike), STRING)
     if text is not None:
         options["text"] = as_list(text, "text")
         if not options["text"]:
             raise SynparseError("text is empty; give paths or sentences, or leave it out to train on the sample")
+    for name in ("branching", "tokenizer"):
+        check_type(name, options.get(name, ""), (str,), "a string")
+    if branching := options.pop("branching", ""):
+        options["settings"] = [*as_list(options.get("settings", ()), "settings"), f"parse.branching={branching}"]
+    if tokenizer := options.pop("tokenizer", ""):
+        options["input_options"] = replace(options.get("input_options", DEFAULT_INPUT), tokenize=tokenizer)
     plain = plain_options(options)
     return RunRequest(run=run, purpose=plain.pop("task", ""), **plain)
 

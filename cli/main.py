@@ -11,7 +11,6 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 
 import click
 
@@ -62,7 +61,14 @@ WITHOUT_TORCH = (
     "the built-in models english and english-heads work without it"
 )
 
-BUGS = (None, errno.EFAULT, errno.ENOTSOCK)  # numbers of an OSError that files, disks and the system do not raise
+# errors of files and disks; any other OSError that names no file is a bug
+FILE_ERRORS = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ENAMETOOLONG, errno.ELOOP),
+    errno.ENOMEM,
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENXIO, errno.ENODEV, errno.EMFILE, errno.EBADF),
+    *(errno.ENFILE, errno.ESTALE),
+}
 
 
 @click.group(cls=LazyGroup, context_settings=GROUP_SETTINGS, table=COMMANDS, sections=SECTIONS)
@@ -84,10 +90,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
     replace_closed_streams()
     if arguments is None and (instruction := os.environ.get(COMPLETION)):
         return _complete(instruction)
-    try:
-        os.getcwd()
-    except OSError:
-        return _end("the current folder was deleted or cannot be read; change to another one", 1)
     with ending_cleanly():
         return _run_reporting_errors(list(sys.argv[1:] if arguments is None else arguments))
 
@@ -96,9 +98,9 @@ def _complete(instruction: str) -> int:
     """Print the completion script of a shell, or completions, and return the exit code."""
     from click.shell_completion import shell_complete
 
-    with suppress(KeyError):  # the variables that a shell sets
-        if not (code := shell_complete(synparse, {}, "synparse", COMPLETION, instruction)):
-            return code
+    is_complete = instruction.endswith("_source") or {"COMP_WORDS", "COMP_CWORD"} <= os.environ.keys()
+    if is_complete and not shell_complete(synparse, {}, "synparse", COMPLETION, instruction):
+        return 0
     return _end(f"{COMPLETION}={instruction}: give bash_source, zsh_source or fish_source", 2)
 
 
@@ -130,10 +132,20 @@ def _run_reporting_errors(arguments: list[str]) -> int:
             raise
         return _end("memory ran out; leave very long sentences out, or take a smaller model or batch", 1, error)
     except OSError as error:
-        if error.errno in BUGS:
+        if error.errno is None or (error.filename is None and error.errno not in FILE_ERRORS):
             raise
+        if isinstance(error, FileNotFoundError) and not _has_folder():
+            return _end("the current folder was deleted; change to another one", 1, error)
         name = error.filename if error.filename is not None else "the output"
         return _end(f"{name}: {error.strerror or error}", 1, error)
+
+
+def _has_folder() -> bool:
+    """Whether the current folder exists."""
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False
 
 
 def _call(command: click.Command, arguments: list[str]) -> int:

@@ -94,6 +94,8 @@ def test_empty_text_is_refused(text: list[str]) -> None:
         (lambda: synparse.train("text.txt", heads="content", model="dmv"), "heads trains several models; for one, use"),
         (lambda: synparse.train("text.txt", branching="up"), "no branching 'up'"),
         (lambda: synparse.train("text.txt", tokenizer="no"), "no tokenization 'no'"),
+        (lambda: synparse.trainer("text.txt", tokenizer=3), "tokenizer cannot be 3; give a string"),
+        (lambda: synparse.train("text.txt", heads=3), "heads cannot be 3; give a string"),
         (lambda: synparse.combine("english", 3), "run cannot be 3"),
         (lambda: synparse.combine([3], "vote"), "members cannot be 3"),
         (lambda: synparse.combine("english", "vote", threshold="x"), "threshold cannot be 'x'; give a share from 0"),
@@ -123,9 +125,21 @@ def test_heads_direction_and_tokenizer_are_chosen() -> None:
     heads = synparse.train("text.txt", run="heads", heads="content", branching="left", max_minutes=0.1)
     words, predicted = next(heads.parse_heads("the cat sat"))
     assert (words, predicted.count(-1)) == (("the", "cat", "sat"), 1)
+    assert synparse.train(run="heads", resume=True).output == "heads"
     parser = synparse.train("text.txt", run="one", model="segment-edges", branching="left", tokenizer="unicode")
     assert parser.tokenization == "unicode"
     assert parser.checkpoint.config.parse.branching == "left"
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "onlstm", "settings": TINY}])
+def test_folder_is_free_after_an_exception(options: dict[str, object]) -> None:
+    def stop(event: object) -> None:
+        raise KeyError(event)
+
+    with pytest.raises(KeyError) as caught:  # its traceback refers to the training
+        synparse.train("text.txt", run="run", max_minutes=0.1, show=stop, **options)
+    assert synparse.train("text.txt", run="run", max_minutes=0.1, overwrite=True, **options).output == "trees"
+    assert caught
 
 
 def test_several_files_are_read() -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MIN_ROWS = 20  # a short text has fewer columns, of at least this many tokens
 MASKINGS = 5  # maskings of the development set per check (as in the released program of UDGN)
-MAX_COST = 40  # nats; factors of two penalties are not 0 in float32
+MAX_EXPONENT = 40.0  # of a penalty; the product of two factors is not 0 in float32
 MIN_RATE = 0.05  # share of the learning rate at the end of a schedule
 
 
@@ -317,10 +317,10 @@ class FragmentSettings(SpanSettings):
     """Settings of batches of sentences of one length, in which some spans may cost more."""
 
     crossing_penalty: float = limited(
-        0.0, 0, MAX_COST, "cost in nats of a span that crosses a bracket or separates joined words", when=BY_GRADIENTS
+        0.0, 0, 1e3, "cost in nats of a span that crosses a bracket or separates joined words", when=BY_GRADIENTS
     )
     focus_penalty: float = limited(
-        4.0, 0, MAX_COST, "cost in nats of a span that is in no tree of other parsers (--teacher)", when=BY_GRADIENTS
+        4.0, 0, 1e3, "cost in nats of a span that is in no tree of the other parsers (--teacher)", when=BY_GRADIENTS
     )
     focus_share: float = share(0.4, "share of the training in which focus_penalty applies", when=BY_GRADIENTS)
     focus_fade: float = share(0.0, "share of the training in which focus_penalty then falls to 0", when=BY_GRADIENTS)
@@ -332,6 +332,11 @@ class FragmentSettings(SpanSettings):
         "whether a phrase is in a paraphrase if its words are, or its characters (as in the released program)",
         when=BY_GRADIENTS,
     )
+
+
+def factor_of(penalty: float) -> float:
+    """The factor of a span with this cost in nats, never so small that it would be 0 in float32."""
+    return math.exp(-min(penalty, MAX_EXPONENT))
 
 
 class FragmentLoader:
@@ -416,11 +421,11 @@ class FragmentLoader:
             return plain.to(self.device)
         weights = None  # factors (B, N, N + 1) of the spans
         if self.corpus.references is not None and (penalty := self.penalty(progress)):
-            spans = self.corpus.references.weights(chosen, gaps.shape[1], math.exp(-penalty))
+            spans = self.corpus.references.weights(chosen, gaps.shape[1], factor_of(penalty))
             weights = torch.from_numpy(spans)
         if self.config.crossing_penalty and (gaps > SEPARATED).any():
             conflicts = conflicting_spans(gaps, batch.lengths)
-            factors = torch.where(conflicts, math.exp(-self.config.crossing_penalty), 1.0)
+            factors = torch.where(conflicts, factor_of(self.config.crossing_penalty), 1.0)
             weights = factors if weights is None else weights * factors
         if self.corpus.rewards is None:
             return (plain if weights is None else SpanSupervisedBatch(**vars(plain), weights=weights)).to(self.device)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from induce.storage.locate import FAMILY, PathType
-from induce.storage.outputs import RunLock, check_type
+from induce.storage.outputs import RunLock, check_type, remove_leftovers
 from induce.training.events import Event
 from induce.training.parallel import StoredJob, Training, part_request, train_all
 from induce.training.prepare import load_data
@@ -82,21 +83,22 @@ def train_family(
         data.encode()
     for line in data.notes:
         report(line)
-    lock = RunLock(folder)
-    family = StoredFamily(
-        request=request.stored(),
-        seeds=tuple(dict.fromkeys([*(stored.seeds if stored else ()), *seeds])),
-        text_sha256=data.training.sha256,
-        dev_sha256=data.development.sha256,
-    )
-    write_metadata(folder / FAMILY, family, FORMAT)
-    count = min(len(runs), worker_count(data.device))
-    threads = 1 if request.trees or request.teachers else max(1, cores() // count)  # forks of used threads would hang
-    trainings = [Training(f"seed {seed}", run, data, max_minutes) for seed, run in zip(seeds, runs, strict=True)]
-    try:
+    with ExitStack() as stack:
+        stack.callback(RunLock(folder).release)
+        remove_leftovers(folder)
+        family = StoredFamily(
+            request=request.stored(),
+            seeds=tuple(dict.fromkeys([*(stored.seeds if stored else ()), *seeds])),
+            text_sha256=data.training.sha256,
+            dev_sha256=data.development.sha256,
+        )
+        write_metadata(folder / FAMILY, family, FORMAT)
+        count = min(len(runs), worker_count(data.device))
+        threads = (
+            1 if request.trees or request.teachers else max(1, cores() // count)
+        )  # forks of used threads would hang
+        trainings = [Training(f"seed {seed}", run, data, max_minutes) for seed, run in zip(seeds, runs, strict=True)]
         yield from train_all(trainings, count, stop, threads=threads)
-    finally:
-        lock.release()
 
 
 def _family_to_resume(folder: Path, request: RunRequest, seeds: Sequence[int]) -> StoredFamily | None:

@@ -315,7 +315,7 @@ def with_rule(options: InputOptions, rules: Iterable[str | None], purpose: str =
     that read none: these read what the rule gives. Models of another ``purpose`` than parsing read expressions, such as
     those in square brackets. Raises SynparseError if two models have different rules.
     """
-    options = replace(options, symbols=bool(purpose))
+    options = replace(options, symbols=options.symbols or bool(purpose))
     different = sorted(set(filter(None, rules)))
     if options.tokenize or not different:
         return options

@@ -117,7 +117,7 @@ class Pool:
                     try:
                         process.start()
                     except BlockingIOError:
-                        raise SynparseError("the system allows no more processes; give fewer workers") from None
+                        raise SynparseError("the system allows no more processes; set OMP_NUM_THREADS") from None
                     self._workers.append(_Worker(process, connection))
                 far.close()
                 idle = self._workers[-1:]

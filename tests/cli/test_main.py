@@ -13,7 +13,7 @@ from cli.main import COMMANDS, COMPLETION, run
 from cli.output import wrapped
 from treebank.base.errors import SynparseError, TreebankError
 
-BUGS = [ValueError("bug"), RuntimeError("bug"), OSError("libcuda.so not found"), OSError(errno.EFAULT, "odd")]
+BUGS = [ValueError("bug"), RuntimeError("bug"), OSError("libcuda.so not found"), OSError(errno.ECHILD, "odd")]
 NO_MEMORY = "synparse: memory ran out; leave very long sentences out, or take a smaller model or batch\n"
 
 
@@ -141,5 +141,6 @@ def test_deleted_folder_is_reported(
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    assert run(["info"]) == 1
+    (tmp_path / "in.txt").write_text("A cat\n", encoding="utf-8")
+    assert run(["parse", "-m", "english", str(tmp_path / "in.txt"), "-o", "out.txt"]) == 1
     assert "the current folder was deleted" in capsys.readouterr().err

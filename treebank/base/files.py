@@ -1,8 +1,8 @@
 """Files: atomic replacement, and SHA-256 digests of bytes, files and JSON values in hexadecimal. Handlers of signals.
 
 A file is written under a temporary name in the same folder, synced, and renamed. After an error or a kill, it has its
-previous or its new content. Its permissions are preserved, a link stays a link, and no other file changes. A kill
-leaves a file ``NAME.….part``, which readers of folders ignore.
+previous or its new content, unless it is mounted (`_write_in_place`). Its permissions are preserved, a link stays a
+link, and no other file changes. A kill leaves a file ``NAME.….part``, which readers of folders ignore.
 """
 
 from __future__ import annotations
@@ -109,10 +109,25 @@ def finish_all(targets: Mapping[str, str]) -> None:
         except OSError as error:
             if error.errno != errno.EBUSY or not os.path.isfile(target):
                 raise
-            shutil.copyfile(part, target)  # a file that is mounted, as in a container, cannot be replaced
-            os.unlink(part)
+            _write_in_place(part, target)
     for folder, target in {os.path.dirname(target) or ".": target for target in targets.values()}.items():
         sync(folder, target)
+
+
+def _write_in_place(part: str, target: str) -> None:
+    """Copy the file ``part`` into ``target``, which is mounted, as in a container, and thus cannot be replaced.
+
+    After an error, the complete file is left under a name that the error contains.
+    """
+    try:
+        shutil.copyfile(part, target)
+        sync(target)
+    except OSError as error:
+        name = part.removesuffix(".part")
+        os.replace(part, name)
+        error.add_note(f"the complete output is in {name}")
+        raise
+    os.unlink(part)
 
 
 def own_name(target: str) -> str:
@@ -130,8 +145,10 @@ def sync(path: str | os.PathLike[str], name: str | os.PathLike[str] = "") -> Non
     """
     try:
         descriptor = os.open(path, os.O_RDONLY)
-    except PermissionError:  # a file or folder that can only be written
-        return
+    except PermissionError:
+        if os.path.isdir(path):  # names can be written in this folder, but not read
+            return
+        descriptor = os.open(path, os.O_WRONLY)
     try:
         with placed(name or path):
             os.fsync(descriptor)

@@ -8,9 +8,7 @@ import torch
 
 from induce.data.batches import FragmentBatch, SpanSupervisedBatch
 from induce.data.corpus import EncodedCorpus, read_corpora
-from induce.data.loaders import MAX_COST, FragmentLoader, FragmentSettings
-from induce.settings.presets import resolve
-from treebank.base.errors import SynparseError
+from induce.data.loaders import FragmentLoader, FragmentSettings
 from treebank.core.sentence import Sentence
 from treebank.core.tree import Tree
 
@@ -86,12 +84,11 @@ def test_spans_outside_the_reference_trees_have_lower_weights() -> None:
                 assert batch.weights[:, start, end].tolist() == pytest.approx([expected] * len(batch.lengths))
 
 
-def test_largest_penalties_together_do_not_exclude_a_span() -> None:
-    factor = np.float32(np.exp(-MAX_COST))
-    assert factor * factor > 0
-    resolve(preset="npcfg-small", settings=[f"loader.focus_penalty={MAX_COST}"])
-    with pytest.raises(SynparseError, match="focus_penalty"):
-        resolve(preset="npcfg-small", settings=[f"loader.focus_penalty={MAX_COST + 1}"])
+def test_largest_penalties_do_not_exclude_a_span() -> None:
+    loader = make_loader(FragmentSettings(focus_penalty=1e3, crossing_penalty=1e3, focus_share=1.0), focused=True)
+    smallest = min(float(step.batch.weights.min()) for step in loader.steps(np.random.RandomState(0), 0))
+    assert 0 < smallest**2 < np.exp(-2 * 39)
+    assert np.float32(smallest) * np.float32(smallest) > 0
 
 
 def test_no_weights_without_references_or_after_the_focus() -> None:
