@@ -334,11 +334,6 @@ class FragmentSettings(SpanSettings):
     )
 
 
-def factor_of(penalty: float) -> float:
-    """The factor of a span with this cost in nats, never so small that it would be 0 in float32."""
-    return math.exp(-min(penalty, MAX_EXPONENT))
-
-
 class FragmentLoader:
     """Batches of sentences of the same length with their punctuation, in a new order in each pass.
 
@@ -421,11 +416,11 @@ class FragmentLoader:
             return plain.to(self.device)
         weights = None  # factors (B, N, N + 1) of the spans
         if self.corpus.references is not None and (penalty := self.penalty(progress)):
-            spans = self.corpus.references.weights(chosen, gaps.shape[1], factor_of(penalty))
+            spans = self.corpus.references.weights(chosen, gaps.shape[1], math.exp(-min(penalty, MAX_EXPONENT)))
             weights = torch.from_numpy(spans)
         if self.config.crossing_penalty and (gaps > SEPARATED).any():
             conflicts = conflicting_spans(gaps, batch.lengths)
-            factors = torch.where(conflicts, factor_of(self.config.crossing_penalty), 1.0)
+            factors = torch.where(conflicts, math.exp(-min(self.config.crossing_penalty, MAX_EXPONENT)), 1.0)
             weights = factors if weights is None else weights * factors
         if self.corpus.rewards is None:
             return (plain if weights is None else SpanSupervisedBatch(**vars(plain), weights=weights)).to(self.device)
