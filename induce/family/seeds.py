@@ -86,6 +86,7 @@ def train_family(
     with ExitStack() as stack:
         stack.callback(RunLock(folder).release)
         remove_leftovers(folder)
+        stored = _family_to_resume(folder, request, seeds)  # again: another call may have begun meanwhile
         family = StoredFamily(
             request=request.stored(),
             seeds=tuple(dict.fromkeys([*(stored.seeds if stored else ()), *seeds])),
