@@ -91,8 +91,8 @@ class Ensemble(Parser):
 
     def input_options(self, options: InputOptions = DEFAULT_INPUT) -> InputOptions:
         """As in `Parser`. Raises SynparseError if members split raw text by different rules."""
-        purposes = (voter.parser.purpose for voter in self.voters if isinstance(voter, ParserVoter))
-        return with_rule(options, [voter.tokenization for voter in self.voters], next(filter(None, purposes), ""))
+        purposes = [voter.parser.purpose for voter in self.voters if isinstance(voter, ParserVoter)]
+        return with_rule(options, [voter.tokenization for voter in self.voters], purposes)
 
     @property
     def decoded(self) -> str:

@@ -65,7 +65,7 @@ class TextModel:
 
     def input_options(self, options: InputOptions) -> InputOptions:
         """``options`` for reading text, completed by the tokenization of the training text."""
-        return with_rule(options, [self.config.data.tokenization], self.config.purpose_name)
+        return with_rule(options, [self.config.data.tokenization], [self.config.purpose_name])
 
     @property
     def max_length(self) -> int | None:

@@ -269,7 +269,7 @@ class Parser:
 
         Raises SynparseError if the package of that rule is missing.
         """
-        return with_rule(options, [self.tokenization], self.purpose)
+        return with_rule(options, [self.tokenization], [self.purpose])
 
     def choose_structure(self, structure: str) -> None:
         """Select the default decoder of the structure with this name, unless the decoder reads it already.
@@ -308,14 +308,14 @@ class Parser:
             raise SynparseError(f"model {self.name!r}: {problem} (try {hint})")
 
 
-def with_rule(options: InputOptions, rules: Iterable[str | None], purpose: str = "") -> InputOptions:
+def with_rule(options: InputOptions, rules: Iterable[str | None], purposes: Iterable[str] = ()) -> InputOptions:
     """``options`` for reading text, by default with the tokenization rule of the models' training corpora.
 
     ``rules`` are those of models that read the same text, empty or None for models of tokenized text and for systems
-    that read none: these read what the rule gives. Models of another ``purpose`` than parsing read expressions, such as
-    those in square brackets. Raises SynparseError if two models have different rules.
+    that read none: these read what the rule gives. A model with another of the ``purposes`` than parsing, "", reads
+    expressions, such as those in square brackets. Raises SynparseError if two models have different rules.
     """
-    options = replace(options, symbols=options.symbols or bool(purpose))
+    options = replace(options, symbols=options.symbols or any(purposes))
     different = sorted(set(filter(None, rules)))
     if options.tokenize or not different:
         return options

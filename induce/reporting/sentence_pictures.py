@@ -73,8 +73,8 @@ def pictures(
         from induce.parsing.parser import with_rule
 
         rules = [parser.tokenization for _, parser in parsers]
-        purpose = next((parser.purpose for _, parser in parsers if parser.purpose), "")
-        return _parsed(_words(paths, with_rule(input_options, rules, purpose)), parsers, choose)
+        purposes = [parser.purpose for _, parser in parsers]
+        return _parsed(_words(paths, with_rule(input_options, rules, purposes)), parsers, choose)
     analyses = (
         pair
         for path in paths

@@ -51,6 +51,29 @@ def test_error_changes_nothing(tmp_path: Path) -> None:
         write_whole(tmp_path, b"new")
 
 
+def test_complete_output_is_left_if_a_mounted_file_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, replace = tmp_path / "a", os.replace
+
+    def busy(source: str, target: str) -> None:
+        if target == str(path):
+            raise OSError(errno.EBUSY, "Device or resource busy", source, None, target)
+        replace(source, target)
+
+    def full(source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", target)
+
+    monkeypatch.setattr("treebank.base.files.os.replace", busy)
+    monkeypatch.setattr("treebank.base.files.shutil.copyfile", full)
+    path.write_bytes(b"older")
+    with pytest.raises(OSError, match="No space left") as error:
+        write_whole(path, b"new")
+    (rest,) = (file for file in tmp_path.iterdir() if file != path)
+    assert rest.read_bytes() == b"new"
+    assert error.value.__notes__ == [f"the complete output is in {rest}"]
+
+
 def test_a_mounted_file_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(source: str, target: str) -> None:
         raise OSError(errno.EBUSY, "Device or resource busy", source, None, target)
