@@ -293,7 +293,8 @@ def read_text(text: str, scorers: Sequence[LanguageModel], input_options: InputO
     rules = {scorer.config.data.tokenization for scorer in scorers}
     if len(rules) > 1 and not input_options.tokenize and not is_name(text):
         raise SynparseError(f"{text}: these models tokenize raw text by different rules; score them one by one")
-    return read_input([text], input_options=with_rule(input_options, rules))
+    purposes = [scorer.config.purpose_name for scorer in scorers]
+    return read_input([text], input_options=with_rule(input_options, rules, purposes))
 
 
 def add_text(sentences: Iterable[Sentence], scorers: Sequence[TextScorer]) -> str:

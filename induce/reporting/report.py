@@ -105,8 +105,10 @@ class Report:
         if plan.gold is not None:
             options = plan.input_options
             return load_gold(plan.gold, ptb=plan.ptb, max_length=plan.max_length, input_options=options)
-        rules = [parser.tokenization for parser in self.parsers.values()] if plan.text else ()
-        read = read_input(plan.text, input_options=with_rule(plan.input_options, rules)) if plan.text else ()
+        parsers = self.parsers.values() if plan.text else ()
+        rules, purposes = [parser.tokenization for parser in parsers], [parser.purpose for parser in parsers]
+        options = with_rule(plan.input_options, rules, purposes)
+        read = read_input(plan.text, input_options=options) if plan.text else ()
         treebank = up_to(Treebank(plan.data, [sentence for sentence in read if sentence.words]), plan.max_length)
         if plan.text and not len(treebank):
             bound = f" of 1 to {plan.max_length} words" if plan.max_length else ""
